@@ -1,0 +1,58 @@
+# Works with GNU make 3.81 (the one macOS ships), a POSIX shell and BSD tools.
+
+# The linter is built by Go from the version that tools/go.mod pins; the
+# product's own go.mod never sees it.
+LINT := go tool -modfile=tools/go.mod golangci-lint
+
+# What `make demo` passes on, e.g. make demo ARGS="--payments 500 --seed 7".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check build fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
+
+demo: ## the whole pipeline with faults, here and now (options in ARGS)
+	@go run ./cmd/payctl demo $(ARGS)
+
+# One PostgreSQL and one Kafka serve the whole run; each test has a database and
+# topics of its own. `go test ./...` alone works too and starts more servers.
+test: ## every test, with the race detector, on a real PostgreSQL and Kafka
+	@race=-race; \
+	if [ "$$(go env CGO_ENABLED)" != 1 ] && [ "$$(go env GOOS)" != darwin ]; then \
+	  race=; \
+	  echo "!!! no C compiler: the tests run WITHOUT the race detector" >&2; \
+	  if [ "$${CI:-}" = true ]; then echo "!!! CI=true does not accept that; install gcc" >&2; exit 1; fi; \
+	fi; \
+	go run ./internal/testkit/runtests -- go test $$race -count=1 -timeout 20m ./...
+
+check: check-format check-vet check-lint check-architecture check-modules check-platforms ## everything that needs no server: format, lint, arrows, modules, platforms
+
+check-format: ## gofmt and import order
+	$(LINT) fmt --diff ./...
+
+check-vet:
+	go vet ./...
+
+check-lint: ## golangci-lint, see .golangci.yml
+	$(LINT) run ./...
+
+check-architecture: ## who may import whom, and who writes which table
+	go test -count=1 ./internal/architecture/...
+
+check-modules: ## go.mod and go.sum name what is used, for both modules
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+# vet type-checks the test files too, which build leaves out.
+check-platforms: ## it builds for macOS and for Linux on ARM
+	GOOS=darwin GOARCH=arm64 go build ./...
+	GOOS=darwin GOARCH=arm64 go vet ./...
+	GOOS=linux GOARCH=arm64 go build ./...
+
+build: ## static binaries of cmd/* in bin/
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+fmt: ## format and sort imports in place
+	$(LINT) fmt ./...
