@@ -1,0 +1,158 @@
+package architecture
+
+const thisModule = "github.com/payonce/payonce"
+
+// packages says who may import whom. It reads as the money flows: what is on
+// top stands on nothing, a hop stands on what it uses, and no hop knows the next
+// one.
+var packages = arrows{
+	module: thisModule,
+	rows: []arrow{
+		// Words that everyone shares, and that others may build on.
+		{pkg: "pkg/money", modules: "currency"},
+		{pkg: "pkg/payment", imports: "pkg/money", modules: "uuid"},
+		{pkg: "pkg/event", imports: "pkg/money pkg/payment", modules: "uuid"},
+		{pkg: "pkg/inbox", imports: "pkg/event", modules: "pgx uuid"},
+		{pkg: "schema"},
+
+		// What a process stands on.
+		{pkg: "internal/config", modules: "env"},
+		{pkg: "internal/lifecycle", modules: "sync zap"},
+		{pkg: "internal/telemetry", modules: "otel prometheus zap"},
+		{pkg: "internal/postgres", imports: "pkg/inbox schema", modules: "goose pgx zap"},
+		{pkg: "internal/kafka", imports: "pkg/event", modules: "kadm kgo kmsg zap"},
+
+		// Owners of tables: rows and their legal moves.
+		{pkg: "internal/merchant", modules: "lru pgx uuid"},
+		{pkg: "internal/idempotency", imports: "pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/operation", imports: "pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/evidence", imports: "pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/outbox", imports: "pkg/event", modules: "pgx uuid"},
+		{pkg: "internal/ledger", imports: "pkg/money", modules: "pgx uuid"},
+
+		// The port to providers, and what is plugged into it.
+		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid"},
+		{pkg: "internal/provider/simulated", imports: "internal/provider pkg/money pkg/payment", modules: "json uuid"},
+		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated"},
+		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
+		{pkg: "internal/pspsim", imports: "pkg/money", modules: "json uuid zap"},
+
+		// The hops, left to right.
+		{
+			pkg:     "internal/accept",
+			imports: "internal/idempotency internal/merchant internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			modules: "json pgx uuid",
+		},
+		{
+			pkg:     "internal/httpapi",
+			imports: "internal/accept internal/merchant internal/operation pkg/money pkg/payment",
+			modules: "json prometheus uuid zap",
+		},
+		{
+			pkg:     "internal/relay",
+			imports: "internal/kafka internal/lifecycle internal/outbox internal/telemetry pkg/event",
+			modules: "backoff kgo pgx prometheus uuid zap",
+		},
+		{
+			pkg:     "internal/outcome",
+			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			modules: "pgx uuid",
+		},
+		{
+			pkg: "internal/worker",
+			imports: "internal/kafka internal/lifecycle internal/operation internal/outcome internal/provider internal/telemetry " +
+				"pkg/event pkg/inbox pkg/money pkg/payment",
+			modules: "backoff gobreaker kgo pgx prometheus sync uuid zap",
+			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
+		},
+		{
+			pkg: "internal/reconcile",
+			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/provider internal/telemetry " +
+				"pkg/money pkg/payment",
+			modules: "backoff pgx prometheus sync uuid zap",
+			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
+		},
+
+		// Processes.
+		{
+			pkg: "internal/app",
+			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle internal/merchant internal/outcome " +
+				"internal/postgres internal/provider internal/provider/connectors internal/pspsim internal/reconcile internal/relay " +
+				"internal/telemetry internal/worker pkg/event",
+			modules: "kgo pgx sync zap",
+			tests:   "internal/operation internal/outbox",
+		},
+		{
+			pkg: "internal/demo",
+			imports: "examples/billing internal/app internal/config internal/kafka internal/lifecycle internal/pgserver internal/postgres " +
+				"internal/pspsim pkg/event pkg/money pkg/payment",
+			modules: "kfake kgo pgx sync term uuid zap",
+		},
+		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
+		{pkg: "cmd/intake", imports: "internal/app"},
+		{pkg: "cmd/relay", imports: "internal/app"},
+		{pkg: "cmd/worker", imports: "internal/app"},
+		{pkg: "cmd/reconciler", imports: "internal/app"},
+		{pkg: "cmd/pspsim", imports: "internal/pspsim", modules: "kong"},
+		{pkg: "cmd/payctl", imports: "internal/app internal/demo", modules: "kong"},
+
+		// Servers of our own, for the demo and for tests, and the tests' tools.
+		{pkg: "internal/leash"},
+		{pkg: "internal/pgserver", imports: "internal/leash schema", modules: "backoff embedded-postgres pgx"},
+		{
+			pkg:     "internal/testkit",
+			imports: "internal/kafka internal/leash internal/pgserver internal/postgres pkg/event pkg/inbox schema",
+			modules: "backoff goleak kadm kfake kgo pgx testify uuid",
+		},
+		{pkg: "internal/testkit/runtests", imports: "internal/testkit"},
+		{pkg: "internal/architecture"},
+	},
+	modules: map[string]string{
+		"backoff":           "github.com/cenkalti/backoff/v5",
+		"currency":          "github.com/bojanz/currency",
+		"embedded-postgres": "github.com/fergusstrange/embedded-postgres",
+		"env":               "github.com/caarlos0/env/v11",
+		"gobreaker":         "github.com/sony/gobreaker/v2",
+		"goleak":            "go.uber.org/goleak",
+		"goose":             "github.com/pressly/goose/v3",
+		"json":              "github.com/go-json-experiment/json",
+		"kadm":              "github.com/twmb/franz-go/pkg/kadm",
+		"kfake":             "github.com/twmb/franz-go/pkg/kfake",
+		"kgo":               "github.com/twmb/franz-go", // kgo, and its errors
+		"kmsg":              "github.com/twmb/franz-go/pkg/kmsg",
+		"kong":              "github.com/alecthomas/kong",
+		"lru":               "github.com/hashicorp/golang-lru/v2",
+		"otel":              "go.opentelemetry.io/otel",
+		"pgx":               "github.com/jackc/pgx/v5",
+		"prometheus":        "github.com/prometheus/client_golang",
+		"rapid":             "pgregory.net/rapid",
+		"sync":              "golang.org/x/sync",
+		"term":              "golang.org/x/term",
+		"testify":           "github.com/stretchr/testify",
+		"uuid":              "github.com/google/uuid",
+		"zap":               "go.uber.org/zap",
+	},
+	testImports: "internal/postgres internal/testkit pkg/event pkg/money pkg/payment schema",
+	testModules: "goleak kadm kfake kgo pgx rapid testify uuid zap",
+}
+
+// tables says whose SQL may write which table. Everyone else asks the owner.
+var tables = owners{
+	rows: []owner{
+		{pkg: "internal/merchant", tables: "merchant api_key"},
+		{pkg: "internal/idempotency", tables: "idempotency_key"},
+		{pkg: "internal/operation", tables: "invoice_identity reference_identity payment operation attempt payment_history"},
+		{pkg: "internal/evidence", tables: "evidence"},
+		{pkg: "internal/outbox", tables: "outbox outbox_lane outbox_parked"},
+		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
+		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
+		{pkg: "schema", tables: "operation_arrow"}, // the same in every installation
+	},
+	exempt: "internal/testkit schema",
+}
+
+// vague are names under which anything could be kept, and soon is.
+var vague = []string{"base", "common", "helper", "helpers", "misc", "model", "models", "shared", "util", "utils"}
+
+// sizes is what a reader can take in: a file of two nouns is two files.
+var sizes = limits{fileLines: 500, functionLines: 80}
