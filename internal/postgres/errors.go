@@ -1,0 +1,78 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Codes of PostgreSQL's Appendix A that callers branch on.
+const (
+	codeLockNotAvailable = "55P03"
+	codeDeadlock         = "40P01"
+	codeUndefinedTable   = "42P01"
+)
+
+// codesUnavailable say that the server, not the statement, is the trouble.
+var codesUnavailable = []string{
+	"57P01", // admin_shutdown
+	"57P02", // crash_shutdown
+	"57P03", // cannot_connect_now: starting up or recovering
+	"53300", // too_many_connections
+	"25006", // read_only_sql_transaction: a failover left us on a replica
+}
+
+// IsLockConflict reports whether a lock was not to be had within lock_timeout or
+// the server broke a deadlock. The transaction is rolled back and nothing of it
+// happened; a smaller group may succeed at once.
+func IsLockConflict(err error) bool {
+	code := sqlState(err)
+	return code == codeLockNotAvailable || code == codeDeadlock
+}
+
+// IsUnavailable reports whether PostgreSQL could not be reached, went away or
+// takes no sessions. It does not say whether a commit that was under way
+// happened: look before you repeat it. A deadline or cancellation of the caller's
+// own is not unavailability.
+func IsUnavailable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	if code := sqlState(err); code != "" {
+		// Class 08 is connection_exception; pgbouncer reports its own trouble in it.
+		return strings.HasPrefix(code, "08") || slices.Contains(codesUnavailable, code)
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var network net.Error
+	return errors.As(err, &network) || isBroken(err)
+}
+
+// isBroken reports whether the connection broke under a statement.
+func isBroken(err error) bool {
+	for _, broken := range []error{pgconn.ErrConnClosed, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}
+
+func sqlState(err error) string {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}

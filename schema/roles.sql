@@ -1,0 +1,20 @@
+-- The two roles of payonce. A superuser runs this once per server; running it
+-- again changes nothing. Passwords are not set here.
+--
+--   payonce_owner  owns the tables and migrates them; used by `payctl migrate` only
+--   payonce_app    is what the services connect as; it owns nothing, so that the
+--                  guards in the database hold for it too
+DO $$
+DECLARE
+	wanted text;
+BEGIN
+	-- Roles belong to the whole server: two runs at once would both find a role
+	-- missing, and the second CREATE would fail.
+	PERFORM pg_advisory_xact_lock(hashtextextended('payonce roles', 0));
+	FOREACH wanted IN ARRAY ARRAY['payonce_owner', 'payonce_app'] LOOP
+		IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
+			EXECUTE format('CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE', wanted);
+		END IF;
+	END LOOP;
+END
+$$;
