@@ -36,12 +36,16 @@ const (
 type Event struct {
 	ID      uuid.UUID // UUIDv7; names the event and orders nothing
 	Type    Type
+	Source  string // Source(cell)
 	Topic   string
 	Key     uuid.UUID // payment id
 	Time    time.Time // when the fact became true, database clock
 	Context Context
 	Payload []byte // JSON, at most PayloadBytesMax
 }
+
+// Source names the cell, the one database with its services, that wrote an event.
+func Source(cell string) string { return "/payonce/" + cell }
 
 // Context is what an event carries on from the request that caused it.
 type Context struct {

@@ -39,14 +39,13 @@ type Header struct {
 	Value string `json:"v"`
 }
 
-// Headers renders the event's attributes; cell names the database that wrote
-// it. Context that is absent has no header.
-func (e Event) Headers(cell string) []Header {
+// Headers renders the event's attributes. Context that is absent has no header.
+func (e Event) Headers() []Header {
 	headers := []Header{
 		{HeaderSpecVersion, SpecVersion},
 		{HeaderID, e.ID.String()},
 		{HeaderType, string(e.Type)},
-		{HeaderSource, "/payonce/" + cell},
+		{HeaderSource, e.Source},
 		{HeaderSubject, e.Key.String()},
 		{HeaderTime, e.Time.UTC().Format(time.RFC3339Nano)},
 		{HeaderContentType, ContentType},
