@@ -84,7 +84,7 @@ func (o owners) checkTables(t *tree) []violation {
 		}
 	}
 	for _, row := range o.rows {
-		for _, table := range strings.Fields(row.tables) {
+		for table := range strings.FieldsSeq(row.tables) {
 			if !created[table] {
 				found = append(found, violation{path: row.pkg, text: "owns " + table + ", which no migration creates"})
 			}

@@ -138,8 +138,9 @@ func TestAWriteByAnotherThanTheOwnerIsReported(t *testing.T) {
 func TestReadingAndLockingAreNotWriting(t *testing.T) {
 	t.Parallel()
 	source := files{
-		"relay/a.go":   "package relay\nconst problem = \"cannot update outbox rows; please insert into outbox later\"",
-		"relay/a.sql":  "-- UPDATE outbox SET lane = 1\nSELECT lane FROM outbox FOR UPDATE SKIP LOCKED;\nSELECT 1 FROM outbox FOR UPDATE OF outbox",
+		"relay/a.go": "package relay\nconst problem = \"cannot update outbox rows; please insert into outbox later\"",
+		"relay/a.sql": "-- UPDATE outbox SET lane = 1\nSELECT lane FROM outbox FOR UPDATE SKIP LOCKED;\n" +
+			"SELECT 1 FROM outbox FOR UPDATE OF outbox",
 		"ledger/a.sql": "INSERT INTO entry (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 1",
 		"ledger/a.go":  "package ledger",
 	}
@@ -174,8 +175,9 @@ func TestAWriteToATableWithoutAnOwnerIsReported(t *testing.T) {
 func TestMigrationsAndOwnersNameTheSameTables(t *testing.T) {
 	t.Parallel()
 	source := files{
-		"schema/schema.go":                "package schema",
-		"schema/migrations/00001_all.sql": "CREATE TABLE outbox (lane int);\n-- CREATE TABLE later (id int);\nCREATE TABLE IF NOT EXISTS notes (id int);\nCREATE TABLE entry (id int);",
+		"schema/schema.go": "package schema",
+		"schema/migrations/00001_all.sql": "CREATE TABLE outbox (lane int);\n-- CREATE TABLE later (id int);\n" +
+			"CREATE TABLE IF NOT EXISTS notes\n(id int);\nCREATE TABLE entry (id int);",
 	}
 	require.Equal(t, []string{
 		"schema/migrations/00001_all.sql:3: creates notes, which no package owns",

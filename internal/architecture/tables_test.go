@@ -39,8 +39,9 @@ var packages = arrows{
 
 		// The hops, left to right.
 		{
-			pkg:     "internal/accept",
-			imports: "internal/idempotency internal/merchant internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			pkg: "internal/accept",
+			imports: "internal/idempotency internal/merchant internal/operation internal/outbox " +
+				"pkg/event pkg/money pkg/payment",
 			modules: "json pgx uuid",
 		},
 		{
@@ -54,8 +55,9 @@ var packages = arrows{
 			modules: "backoff kgo pgx prometheus uuid zap",
 		},
 		{
-			pkg:     "internal/outcome",
-			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			pkg: "internal/outcome",
+			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox " +
+				"pkg/event pkg/money pkg/payment",
 			modules: "pgx uuid",
 		},
 		{
@@ -76,16 +78,16 @@ var packages = arrows{
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle internal/merchant internal/outcome " +
-				"internal/postgres internal/provider internal/provider/connectors internal/pspsim internal/reconcile internal/relay " +
-				"internal/telemetry internal/worker pkg/event",
+			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle internal/merchant " +
+				"internal/outcome internal/postgres internal/provider internal/provider/connectors internal/pspsim " +
+				"internal/reconcile internal/relay internal/telemetry internal/worker pkg/event",
 			modules: "kgo pgx sync zap",
 			tests:   "internal/operation internal/outbox",
 		},
 		{
 			pkg: "internal/demo",
-			imports: "examples/billing internal/app internal/config internal/kafka internal/lifecycle internal/pgserver internal/postgres " +
-				"internal/pspsim pkg/event pkg/money pkg/payment",
+			imports: "examples/billing internal/app internal/config internal/kafka internal/lifecycle internal/pgserver " +
+				"internal/postgres internal/pspsim pkg/event pkg/money pkg/payment",
 			modules: "kfake kgo pgx sync term uuid zap",
 		},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
