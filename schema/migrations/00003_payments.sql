@@ -100,6 +100,7 @@ CREATE TABLE invoice_identity
     invoice_id   text NOT NULL,
     payment_type text NOT NULL,
     payment_id   uuid NOT NULL,
+    writer       xid8 NOT NULL DEFAULT pg_current_xact_id(), -- only it may take the row back
     PRIMARY KEY (merchant_id, invoice_id, payment_type)
 );
 CREATE INDEX invoice_identity_payment ON invoice_identity (payment_id);
@@ -109,6 +110,7 @@ CREATE TABLE reference_identity
     merchant_id        uuid NOT NULL,
     external_reference text NOT NULL,
     payment_id         uuid NOT NULL,
+    writer             xid8 NOT NULL DEFAULT pg_current_xact_id(),
     PRIMARY KEY (merchant_id, external_reference)
 );
 CREATE INDEX reference_identity_payment ON reference_identity (payment_id);
@@ -138,9 +140,11 @@ CREATE TRIGGER payment_history_is_append_only
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- Columns that are not granted are fixed at accept: who, what, how much.
-GRANT SELECT, INSERT ON payment, operation, attempt, invoice_identity, reference_identity, payment_history TO payonce_app;
+GRANT SELECT, INSERT ON payment, operation, attempt, payment_history TO payonce_app;
+GRANT SELECT, DELETE ON invoice_identity, reference_identity TO payonce_app;
+GRANT INSERT (merchant_id, invoice_id, payment_type, payment_id) ON invoice_identity TO payonce_app;
+GRANT INSERT (merchant_id, external_reference, payment_id) ON reference_identity TO payonce_app;
 GRANT UPDATE (state, reason, refunded_minor, updated_at) ON payment TO payonce_app;
 GRANT UPDATE (state, reason, fence, lease_until, next_attempt_at, resend_fence, next_check_at, checks, open_since,
               waits_for, provider_object_id, updated_at) ON operation TO payonce_app;
 GRANT UPDATE (not_sent, finished_at) ON attempt TO payonce_app;
-GRANT DELETE ON invoice_identity, reference_identity TO payonce_app;

@@ -210,12 +210,15 @@ CREATE TRIGGER a_payment_shows_its_charge
 EXECUTE FUNCTION guard_payment_state();
 
 -- An invoice stays blocked until its payment is proven to have failed (U6, I9).
+-- The transaction that held it may let go before it commits, because the other
+-- identity of the same request was taken.
 -- +goose StatementBegin
 CREATE FUNCTION guard_identity_release() RETURNS trigger
     LANGUAGE plpgsql AS
 $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM payment p WHERE p.id = OLD.payment_id AND p.state IN ('failed', 'canceled')) THEN
+    IF OLD.writer <> pg_current_xact_id()
+        AND NOT EXISTS (SELECT FROM payment p WHERE p.id = OLD.payment_id AND p.state IN ('failed', 'canceled')) THEN
         RAISE EXCEPTION '% of payment % may not be released: it has neither failed nor been canceled', TG_TABLE_NAME, OLD.payment_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'a_live_payment_keeps_its_identity';
     END IF;

@@ -1,0 +1,64 @@
+package operation
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// PastAttempt is what is stored of one attempt.
+type PastAttempt struct {
+	OperationID      uuid.UUID
+	Fence            int64
+	ClaimedAt        time.Time
+	LeaseUntil       time.Time
+	LastPossibleSend time.Time
+	NotSent          bool // proven by the sender's own trace
+}
+
+// Finished is what an attempt learned about itself.
+type Finished struct {
+	OperationID uuid.UUID
+	Fence       int64
+	NotSent     bool
+}
+
+//go:embed attempts.sql
+var attemptsSQL string
+
+//go:embed finish_attempts.sql
+var finishAttemptsSQL string
+
+// Attempts returns all attempts of the operations, in the order of their fences.
+// An operation has few: each resend is ordered by the reconciler.
+func Attempts(ctx context.Context, q Querier, operations []uuid.UUID) (map[uuid.UUID][]PastAttempt, error) {
+	rows, err := q.Query(ctx, attemptsSQL, operations)
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts: %w", err)
+	}
+	byOperation := map[uuid.UUID][]PastAttempt{}
+	var a PastAttempt
+	_, err = pgx.ForEachRow(rows, []any{&a.OperationID, &a.Fence, &a.ClaimedAt, &a.LeaseUntil, &a.LastPossibleSend, &a.NotSent}, func() error {
+		byOperation[a.OperationID] = append(byOperation[a.OperationID], a)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading attempts: %w", err)
+	}
+	return byOperation, nil
+}
+
+// QueueFinished adds the statement that stores what attempts learned.
+func QueueFinished(batch *pgx.Batch, finished []Finished) {
+	if len(finished) == 0 {
+		return
+	}
+	batch.Queue(finishAttemptsSQL,
+		column(finished, func(f Finished) uuid.UUID { return f.OperationID }),
+		column(finished, func(f Finished) int64 { return f.Fence }),
+		column(finished, func(f Finished) bool { return f.NotSent }))
+}

@@ -1,0 +1,4 @@
+SELECT operation_id, fence, claimed_at, lease_until, last_possible_send, not_sent
+FROM attempt
+WHERE operation_id = ANY ($1::uuid[])
+ORDER BY operation_id, fence

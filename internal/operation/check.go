@@ -1,0 +1,65 @@
+package operation
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Check is an open operation that one reconciler looks at now, with all that
+// the derived strategy needs to know. Times are the database's.
+type Check struct {
+	OperationID, PaymentID  uuid.UUID
+	Kind                    payment.Kind
+	ProviderAccount         string
+	Amount                  money.Amount
+	ChargeBefore            *time.Time
+	State                   payment.OperationState
+	Fence                   int64
+	Checks                  int // this one included
+	OpenSince               time.Time
+	ProviderObjectID        *string
+	PaymentMethod, Customer *string
+
+	AskedAt           time.Time  // before any question is sent
+	FirstPossibleSend time.Time  // of attempts not proven unsent
+	LastPossibleSend  time.Time  // of attempts not proven unsent
+	NotFoundAskedAt   *time.Time // the newest inquiry that found nothing
+	DoorClosedAt      *time.Time // the newest closing of the door
+}
+
+//go:embed take_checks.sql
+var takeChecksSQL string
+
+// TakeChecks takes at most limit operations of the accounts whose next look is
+// due, and puts that look off by lease, within which the caller should be done.
+func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, lease time.Duration) ([]Check, error) {
+	rows, err := q.Query(ctx, takeChecksSQL, accounts, limit, lease)
+	if err != nil {
+		return nil, fmt.Errorf("taking checks: %w", err)
+	}
+	checks, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Check, error) {
+		var c Check
+		var minor int64
+		var currency money.Currency
+		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
+			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
+			&c.FirstPossibleSend, &c.LastPossibleSend, &c.NotFoundAskedAt, &c.DoorClosedAt)
+		if err != nil {
+			return Check{}, err
+		}
+		c.Amount, err = money.New(minor, currency)
+		return c, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("taking checks: %w", err)
+	}
+	return checks, nil
+}

@@ -1,0 +1,97 @@
+package operation
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrEntangled is returned when one payment of a call was refused for the sake
+// of another that was then refused itself. Accept them one at a time.
+var ErrEntangled = errors.New("payments of one group want each other's identities")
+
+//go:embed hold_invoices.sql
+var holdInvoicesSQL string
+
+//go:embed read_invoice_holders.sql
+var readInvoiceHoldersSQL string
+
+//go:embed hold_references.sql
+var holdReferencesSQL string
+
+//go:embed read_reference_holders.sql
+var readReferenceHoldersSQL string
+
+//go:embed let_go_invoices.sql
+var letGoInvoicesSQL string
+
+// HoldIdentities claims the business identity of each payment: its invoice with
+// its type, and its external reference when it has one. For a payment that
+// could not hold both, the result names the live payment that does, and nothing
+// stays held for the refused one. Two payments of one call may want the same
+// identity: one of them gets it. It waits for a concurrent transaction that
+// holds the same identity, at most as long as the transaction's lock_timeout.
+func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[uuid.UUID]uuid.UUID, error) {
+	taken, err := hold(ctx, tx, holdInvoicesSQL, readInvoiceHoldersSQL, []any{
+		column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		column(payments, func(p NewPayment) string { return p.InvoiceID }),
+		column(payments, func(p NewPayment) string { return p.PaymentType }),
+		column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("holding invoices: %w", err)
+	}
+	var referenced []NewPayment
+	for _, p := range payments {
+		if _, refused := taken[p.PaymentID]; !refused && p.ExternalReference != nil {
+			referenced = append(referenced, p)
+		}
+	}
+	if len(referenced) == 0 {
+		return taken, nil
+	}
+	refused, err := hold(ctx, tx, holdReferencesSQL, readReferenceHoldersSQL, []any{
+		column(referenced, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		column(referenced, func(p NewPayment) string { return *p.ExternalReference }),
+		column(referenced, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("holding external references: %w", err)
+	}
+	if len(refused) > 0 {
+		if _, err := tx.Exec(ctx, letGoInvoicesSQL, slices.Collect(maps.Keys(refused))); err != nil {
+			return nil, fmt.Errorf("letting go of refused invoices: %w", err)
+		}
+	}
+	for _, holder := range taken {
+		if _, gone := refused[holder]; gone {
+			return nil, ErrEntangled
+		}
+	}
+	maps.Copy(taken, refused)
+	return taken, nil
+}
+
+// hold inserts what is free and then asks who holds the rest.
+func hold(ctx context.Context, tx pgx.Tx, insert, read string, wanted []any) (map[uuid.UUID]uuid.UUID, error) {
+	if _, err := tx.Exec(ctx, insert, wanted...); err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, read, wanted...)
+	if err != nil {
+		return nil, err
+	}
+	taken := map[uuid.UUID]uuid.UUID{}
+	var refused, holder uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&refused, &holder}, func() error {
+		taken[refused] = holder
+		return nil
+	})
+	return taken, err
+}

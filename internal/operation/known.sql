@@ -1,0 +1,3 @@
+SELECT id
+FROM operation
+WHERE id = ANY ($1::uuid[])

@@ -1,0 +1,30 @@
+-- A new attempt within unknown. Only where a resend order stands for exactly
+-- this fence, which the statement consumes; and everything that could have
+-- changed since the order is looked at again: the key's horizon, counted from
+-- the first possible send, the last moment, and evidence.
+WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
+     claimed AS (
+         UPDATE operation o
+             SET fence = o.fence + 1, lease_until = clock.at + $6::interval, resend_fence = NULL,
+                 next_attempt_at = NULL, next_check_at = NULL, updated_at = clock.at
+             FROM clock, unnest($2::text[], $3::text[], $4::interval[]) AS served (account, recipe, horizon)
+             WHERE o.id = ANY ($1::uuid[])
+                 AND served.account = o.provider_account
+                 AND o.state = 'unknown'
+                 AND o.resend_fence = o.fence
+                 AND (o.charge_before IS NULL OR o.charge_before > clock.at)
+                 AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id) + served.horizon
+                 AND served.recipe = (SELECT a.recipe FROM attempt a WHERE a.operation_id = o.id ORDER BY a.fence LIMIT 1)
+                 AND NOT provider_may_hold(o.id)
+             RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
+                 o.fence, o.lease_until, o.provider_object_id, served.recipe, clock.at),
+     attempted AS (
+         INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
+             SELECT id, fence, $5, recipe, at, lease_until, lease_until + $7::interval
+             FROM claimed)
+SELECT c.id, c.payment_id, c.kind, c.provider_account, c.amount_minor, c.currency, c.charge_before, c.fence,
+       c.provider_object_id, p.payment_method, p.customer, c.at AS claimed_at,
+       (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = c.id) AS first_claimed_at
+FROM claimed c
+         JOIN payment p ON p.id = c.payment_id
+ORDER BY c.payment_id, c.id

@@ -1,0 +1,37 @@
+-- Takes what is to be looked at, by moving its next look into the future: that
+-- move is the lease, so several reconcilers share the work and a dead one's
+-- share comes back. asked_at is read here, before any question is sent.
+WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
+     wanted AS MATERIALIZED (SELECT o.id
+                             FROM unnest($1::text[]) AS served (account)
+                                      CROSS JOIN LATERAL (SELECT id
+                                                          FROM operation
+                                                          WHERE provider_account = served.account
+                                                            AND next_check_at <= payonce_now()
+                                                          ORDER BY next_check_at
+                                                          LIMIT $2) AS due
+                                      JOIN operation o ON o.id = due.id
+                             WHERE o.next_check_at <= payonce_now()
+                               AND o.lease_until IS NULL
+                               AND o.resend_fence IS NULL
+                             ORDER BY o.id
+                             LIMIT $2 FOR UPDATE OF o SKIP LOCKED),
+     taken AS (
+         UPDATE operation o
+             SET next_check_at = clock.at + $3::interval, checks = o.checks + 1, updated_at = clock.at
+             FROM wanted, clock
+             WHERE o.id = wanted.id
+             RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
+                 o.state, o.fence, o.checks, o.open_since, o.provider_object_id, clock.at)
+SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
+       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.provider_object_id, p.payment_method, p.customer, t.at,
+       coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), e.not_found_at, e.closed_at
+FROM taken t
+         JOIN payment p ON p.id = t.payment_id
+         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send
+                             FROM attempt
+                             WHERE operation_id = t.id AND NOT not_sent) AS a
+         CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,
+                                    max(asked_at) FILTER (WHERE source = 'closure' AND verdict = 'not_taken') AS closed_at
+                             FROM evidence
+                             WHERE operation_id = t.id) AS e

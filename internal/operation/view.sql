@@ -1,0 +1,6 @@
+SELECT p.id, o.id, p.state, p.amount_minor, p.currency, p.invoice_id, p.payment_type, p.external_reference, p.reason,
+       p.refunded_minor, coalesce(o.next_check_at, o.next_attempt_at, o.lease_until), p.created_at, p.updated_at
+FROM payment p
+         JOIN operation o ON o.payment_id = p.id AND o.kind = 'charge'
+WHERE p.id = ANY ($1::uuid[])
+  AND p.merchant_id = $2
