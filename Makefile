@@ -32,7 +32,7 @@ check: check-format check-vet check-lint check-architecture check-modules check-
 check-format: ## gofmt and import order
 	$(LINT) fmt --diff ./...
 
-check-vet:
+check-vet: ## go vet
 	go vet ./...
 
 check-lint: ## golangci-lint, see .golangci.yml

@@ -25,7 +25,7 @@ var packages = arrows{
 		// Owners of tables: rows and their legal moves.
 		{pkg: "internal/merchant", modules: "lru pgx uuid"},
 		{pkg: "internal/idempotency", imports: "pkg/payment", modules: "pgx uuid"},
-		{pkg: "internal/operation", imports: "pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/operation", imports: "pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/evidence", imports: "pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/outbox", imports: "pkg/event", modules: "pgx uuid"},
 		{pkg: "internal/ledger", imports: "pkg/money", modules: "pgx uuid"},
@@ -88,7 +88,7 @@ var packages = arrows{
 			pkg: "internal/demo",
 			imports: "examples/billing internal/app internal/config internal/kafka internal/lifecycle internal/pgserver " +
 				"internal/postgres internal/pspsim pkg/event pkg/money pkg/payment",
-			modules: "kfake kgo pgx sync term uuid zap",
+			modules: "kfake kgo pgx progressbar sync term uuid zap",
 		},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
 		{pkg: "cmd/intake", imports: "internal/app"},
@@ -126,6 +126,7 @@ var packages = arrows{
 		"lru":               "github.com/hashicorp/golang-lru/v2",
 		"otel":              "go.opentelemetry.io/otel",
 		"pgx":               "github.com/jackc/pgx/v5",
+		"progressbar":       "github.com/schollz/progressbar/v3",
 		"prometheus":        "github.com/prometheus/client_golang",
 		"rapid":             "pgregory.net/rapid",
 		"sync":              "golang.org/x/sync",
