@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/postgres"
 )
 
 // PastAttempt is what is stored of one attempt.
@@ -58,7 +60,7 @@ func QueueFinished(batch *pgx.Batch, finished []Finished) {
 		return
 	}
 	batch.Queue(finishAttemptsSQL,
-		column(finished, func(f Finished) uuid.UUID { return f.OperationID }),
-		column(finished, func(f Finished) int64 { return f.Fence }),
-		column(finished, func(f Finished) bool { return f.NotSent }))
+		postgres.Column(finished, func(f Finished) uuid.UUID { return f.OperationID }),
+		postgres.Column(finished, func(f Finished) int64 { return f.Fence }),
+		postgres.Column(finished, func(f Finished) bool { return f.NotSent }))
 }

@@ -6,15 +6,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// column turns one field of all rows into the array that unnest takes.
-func column[Row, Value any](rows []Row, field func(Row) Value) []Value {
-	values := make([]Value, len(rows))
-	for i, r := range rows {
-		values[i] = field(r)
-	}
-	return values
-}
-
 func allTouched(touched int64, wanted int) error {
 	if touched != int64(wanted) {
 		return fmt.Errorf("%d of %d rows touched: %w", touched, wanted, ErrMoved)

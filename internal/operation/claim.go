@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/money"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -140,7 +141,7 @@ func (c Claim) lockDue(ctx context.Context, tx pgx.Tx, limit int) (first, again 
 }
 
 func (c Claim) resend(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) ([]Attempt, error) {
-	horizons := column(c.Served, func(s Served) time.Duration { return s.Horizon })
+	horizons := postgres.Column(c.Served, func(s Served) time.Duration { return s.Horizon })
 	rows, err := tx.Query(ctx, resendSQL, ids, c.accounts(), c.recipes(), horizons, c.Worker, c.Lease, c.Allowance)
 	if err != nil {
 		return nil, fmt.Errorf("claiming resends: %w", err)
@@ -186,11 +187,11 @@ func Known(ctx context.Context, q Querier, ids []uuid.UUID) (map[uuid.UUID]bool,
 }
 
 func (c Claim) accounts() []string {
-	return column(c.Served, func(s Served) string { return s.Account })
+	return postgres.Column(c.Served, func(s Served) string { return s.Account })
 }
 
 func (c Claim) recipes() []string {
-	return column(c.Served, func(s Served) string { return s.Recipe })
+	return postgres.Column(c.Served, func(s Served) string { return s.Recipe })
 }
 
 func collectAttempts(rows pgx.Rows) ([]Attempt, error) {

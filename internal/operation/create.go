@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/money"
 )
@@ -68,19 +69,19 @@ func Create(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[uuid.UUI
 
 func paymentColumns(payments []NewPayment) []any {
 	return []any{
-		column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
-		column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
-		column(payments, func(p NewPayment) string { return p.InvoiceID }),
-		column(payments, func(p NewPayment) string { return p.PaymentType }),
-		column(payments, func(p NewPayment) *string { return p.ExternalReference }),
-		column(payments, func(p NewPayment) int64 { return p.Amount.Minor() }),
-		column(payments, func(p NewPayment) string { return string(p.Amount.Currency()) }),
-		column(payments, func(p NewPayment) string { return p.PaymentMethod }),
-		column(payments, func(p NewPayment) string { return p.Customer }),
-		column(payments, func(p NewPayment) []byte { return p.Metadata }),
-		column(payments, func(p NewPayment) *time.Time { return p.ChargeBefore }),
-		column(payments, func(p NewPayment) string { return p.Context.TraceParent }),
-		column(payments, func(p NewPayment) string { return p.Context.CorrelationID }),
-		column(payments, func(p NewPayment) string { return p.Context.IdempotencyKey }),
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.InvoiceID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.PaymentType }),
+		postgres.Column(payments, func(p NewPayment) *string { return p.ExternalReference }),
+		postgres.Column(payments, func(p NewPayment) int64 { return p.Amount.Minor() }),
+		postgres.Column(payments, func(p NewPayment) string { return string(p.Amount.Currency()) }),
+		postgres.Column(payments, func(p NewPayment) string { return p.PaymentMethod }),
+		postgres.Column(payments, func(p NewPayment) string { return p.Customer }),
+		postgres.Column(payments, func(p NewPayment) []byte { return p.Metadata }),
+		postgres.Column(payments, func(p NewPayment) *time.Time { return p.ChargeBefore }),
+		postgres.Column(payments, func(p NewPayment) string { return p.Context.TraceParent }),
+		postgres.Column(payments, func(p NewPayment) string { return p.Context.CorrelationID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.Context.IdempotencyKey }),
 	}
 }

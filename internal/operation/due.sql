@@ -6,6 +6,7 @@ FROM unnest($1::text[]) AS served (account)
                              FROM operation o
                              WHERE o.provider_account = served.account
                                AND o.next_attempt_at <= payonce_now()
+                               AND (o.charge_before IS NULL OR o.charge_before > payonce_now())
                              ORDER BY o.next_attempt_at
                              LIMIT $2) AS due
 ORDER BY due.next_attempt_at

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -37,17 +38,17 @@ func QueueHistory(batch *pgx.Batch, entries []History) error {
 		return err
 	}
 	batch.Queue(recordSQL,
-		column(entries, func(h History) uuid.UUID { return h.PaymentID }),
-		column(entries, func(h History) uuid.UUID { return h.OperationID }),
-		column(entries, func(h History) payment.OperationState { return h.From }),
-		column(entries, func(h History) payment.OperationState { return h.To }),
-		column(entries, func(h History) int64 { return h.Fence }),
-		column(entries, func(h History) string { return h.Reason }),
-		column(entries, ofEvent(func(e event.Event) *uuid.UUID { return &e.ID })),
-		column(entries, ofEvent(func(e event.Event) *string { return new(string(e.Type)) })),
-		column(entries, ofEvent(func(e event.Event) *string { return &e.Topic })),
+		postgres.Column(entries, func(h History) uuid.UUID { return h.PaymentID }),
+		postgres.Column(entries, func(h History) uuid.UUID { return h.OperationID }),
+		postgres.Column(entries, func(h History) payment.OperationState { return h.From }),
+		postgres.Column(entries, func(h History) payment.OperationState { return h.To }),
+		postgres.Column(entries, func(h History) int64 { return h.Fence }),
+		postgres.Column(entries, func(h History) string { return h.Reason }),
+		postgres.Column(entries, ofEvent(func(e event.Event) *uuid.UUID { return &e.ID })),
+		postgres.Column(entries, ofEvent(func(e event.Event) *string { return new(string(e.Type)) })),
+		postgres.Column(entries, ofEvent(func(e event.Event) *string { return &e.Topic })),
 		headers,
-		column(entries, func(h History) []byte {
+		postgres.Column(entries, func(h History) []byte {
 			if h.Event == nil {
 				return nil
 			}
@@ -91,4 +92,3 @@ func ofEvent[Value any](field func(event.Event) *Value) func(History) *Value {
 		return field(*h.Event)
 	}
 }
-

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/postgres"
 )
 
 // ErrEntangled is returned when one payment of a call was refused for the sake
@@ -39,10 +41,10 @@ var letGoInvoicesSQL string
 // holds the same identity, at most as long as the transaction's lock_timeout.
 func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[uuid.UUID]uuid.UUID, error) {
 	taken, err := hold(ctx, tx, holdInvoicesSQL, readInvoiceHoldersSQL, []any{
-		column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
-		column(payments, func(p NewPayment) string { return p.InvoiceID }),
-		column(payments, func(p NewPayment) string { return p.PaymentType }),
-		column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.InvoiceID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.PaymentType }),
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("holding invoices: %w", err)
@@ -57,9 +59,9 @@ func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[
 		return taken, nil
 	}
 	refused, err := hold(ctx, tx, holdReferencesSQL, readReferenceHoldersSQL, []any{
-		column(referenced, func(p NewPayment) uuid.UUID { return p.MerchantID }),
-		column(referenced, func(p NewPayment) string { return *p.ExternalReference }),
-		column(referenced, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+		postgres.Column(referenced, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		postgres.Column(referenced, func(p NewPayment) string { return *p.ExternalReference }),
+		postgres.Column(referenced, func(p NewPayment) uuid.UUID { return p.PaymentID }),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("holding external references: %w", err)

@@ -71,6 +71,9 @@ var lockSQL string
 //go:embed lock_expired.sql
 var lockExpiredSQL string
 
+//go:embed lock_overdue.sql
+var lockOverdueSQL string
+
 // Lock locks operations with their payments in the global order and returns
 // them, payments sorted by id. Ids that do not exist are absent from the result.
 // It waits for other holders, at most as long as the transaction's lock_timeout.
@@ -88,6 +91,16 @@ func LockExpired(ctx context.Context, tx pgx.Tx, accounts []string, limit int) (
 	rows, err := tx.Query(ctx, lockExpiredSQL, accounts, limit)
 	if err != nil {
 		return nil, fmt.Errorf("locking operations whose lease ran out: %w", err)
+	}
+	return collectLocked(rows)
+}
+
+// LockOverdue locks operations of the given accounts that still wait to be sent
+// although their last moment (ChargeBefore) has passed, at most limit of them.
+func LockOverdue(ctx context.Context, tx pgx.Tx, accounts []string, limit int) ([]Locked, error) {
+	rows, err := tx.Query(ctx, lockOverdueSQL, accounts, limit)
+	if err != nil {
+		return nil, fmt.Errorf("locking operations past their last moment: %w", err)
 	}
 	return collectLocked(rows)
 }

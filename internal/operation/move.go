@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -63,10 +64,10 @@ func QueueMoves(batch *pgx.Batch, moves []Move) {
 	}
 	if len(shown) > 0 {
 		batch.Queue(projectSQL,
-			column(shown, func(m Move) uuid.UUID { return m.From.PaymentID }),
-			column(shown, func(m Move) payment.State { return m.To.State.PaymentState() }),
-			column(shown, func(m Move) *string { return m.To.Reason }),
-			column(shown, func(m Move) time.Time { return m.From.Now }),
+			postgres.Column(shown, func(m Move) uuid.UUID { return m.From.PaymentID }),
+			postgres.Column(shown, func(m Move) payment.State { return m.To.State.PaymentState() }),
+			postgres.Column(shown, func(m Move) *string { return m.To.Reason }),
+			postgres.Column(shown, func(m Move) time.Time { return m.From.Now }),
 		).Exec(expectTouched("showing payments", len(shown)))
 	}
 	if len(released) > 0 {
@@ -88,20 +89,20 @@ func LockIdentities(ctx context.Context, tx pgx.Tx, payments []uuid.UUID) error 
 
 func moveColumns(moves []Move) []any {
 	return []any{
-		column(moves, func(m Move) uuid.UUID { return m.From.ID }),
-		column(moves, func(m Move) payment.OperationState { return m.From.State }),
-		column(moves, func(m Move) int64 { return m.From.Fence }),
-		column(moves, func(m Move) payment.OperationState { return m.To.State }),
-		column(moves, func(m Move) *string { return m.To.Reason }),
-		column(moves, func(m Move) int64 { return m.To.Fence }),
-		column(moves, func(m Move) *time.Time { return m.To.LeaseUntil }),
-		column(moves, func(m Move) *time.Time { return m.To.NextAttemptAt }),
-		column(moves, func(m Move) *int64 { return m.To.ResendFence }),
-		column(moves, func(m Move) *time.Time { return m.To.NextCheckAt }),
-		column(moves, func(m Move) int { return m.To.Checks }),
-		column(moves, func(m Move) *time.Time { return m.To.OpenSince }),
-		column(moves, func(m Move) Owner { return m.To.WaitsFor }),
-		column(moves, func(m Move) *string { return m.To.ProviderObjectID }),
-		column(moves, func(m Move) time.Time { return m.From.Now }),
+		postgres.Column(moves, func(m Move) uuid.UUID { return m.From.ID }),
+		postgres.Column(moves, func(m Move) payment.OperationState { return m.From.State }),
+		postgres.Column(moves, func(m Move) int64 { return m.From.Fence }),
+		postgres.Column(moves, func(m Move) payment.OperationState { return m.To.State }),
+		postgres.Column(moves, func(m Move) *string { return m.To.Reason }),
+		postgres.Column(moves, func(m Move) int64 { return m.To.Fence }),
+		postgres.Column(moves, func(m Move) *time.Time { return m.To.LeaseUntil }),
+		postgres.Column(moves, func(m Move) *time.Time { return m.To.NextAttemptAt }),
+		postgres.Column(moves, func(m Move) *int64 { return m.To.ResendFence }),
+		postgres.Column(moves, func(m Move) *time.Time { return m.To.NextCheckAt }),
+		postgres.Column(moves, func(m Move) int { return m.To.Checks }),
+		postgres.Column(moves, func(m Move) *time.Time { return m.To.OpenSince }),
+		postgres.Column(moves, func(m Move) Owner { return m.To.WaitsFor }),
+		postgres.Column(moves, func(m Move) *string { return m.To.ProviderObjectID }),
+		postgres.Column(moves, func(m Move) time.Time { return m.From.Now }),
 	}
 }

@@ -68,6 +68,8 @@ CREATE TABLE operation
 CREATE UNIQUE INDEX operation_one_charge_per_payment ON operation (payment_id) WHERE kind = 'charge';
 CREATE INDEX operation_by_payment ON operation (payment_id);
 CREATE INDEX operation_due ON operation (provider_account, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX operation_to_expire ON operation (provider_account, charge_before)
+    WHERE charge_before IS NOT NULL AND state = 'created';
 CREATE INDEX operation_leased ON operation (provider_account, lease_until) WHERE lease_until IS NOT NULL;
 CREATE INDEX operation_to_check ON operation (provider_account, next_check_at) WHERE next_check_at IS NOT NULL;
 ALTER TABLE operation SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);

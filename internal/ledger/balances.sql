@@ -1,0 +1,4 @@
+SELECT account, currency, sum(amount_minor)::bigint
+FROM ledger_entry
+GROUP BY account, currency
+ORDER BY account, currency

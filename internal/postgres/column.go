@@ -1,0 +1,20 @@
+package postgres
+
+// Column turns one field of all rows into the array that unnest takes, so that
+// a group of any size is one statement.
+func Column[Row, Value any](rows []Row, field func(Row) Value) []Value {
+	values := make([]Value, len(rows))
+	for i, r := range rows {
+		values[i] = field(r)
+	}
+	return values
+}
+
+// Given turns a value that was not told, the zero value, into NULL.
+func Given[Value comparable](v Value) *Value {
+	var absent Value
+	if v == absent {
+		return nil
+	}
+	return &v
+}
