@@ -107,7 +107,8 @@ func smallOwners() owners {
 			{pkg: "outbox", tables: "outbox outbox_lane"},
 			{pkg: "ledger", tables: "entry"},
 		},
-		exempt: "schema",
+		migrations: "schema",
+		testTools:  "testkit",
 	}
 }
 
@@ -164,6 +165,19 @@ func TestSQLInGoCodeIsReadToo(t *testing.T) {
 		"relay/a.go:4: writes outbox, which outbox owns",
 		"relay/a.go:5: writes outbox, which outbox owns",
 	}, broken(t, source, smallOwners().check))
+}
+
+func TestMigrationsFillTablesAndTestToolsDoAsTheyLike(t *testing.T) {
+	t.Parallel()
+	source := files{
+		"schema/schema.go":   "package schema",
+		"schema/1.sql":       "CREATE TABLE outbox (lane int); CREATE TABLE outbox_lane (lane int); INSERT INTO outbox_lane VALUES (1);",
+		"schema/2.sql":       "CREATE TABLE entry (id int)",
+		"testkit/testkit.go": "package testkit",
+		"testkit/clock.sql":  "CREATE TABLE clock (now timestamptz); DELETE FROM outbox",
+	}
+	require.Empty(t, broken(t, source, smallOwners().check))
+	require.Empty(t, broken(t, source, smallOwners().checkTables))
 }
 
 func TestAWriteToATableWithoutAnOwnerIsReported(t *testing.T) {

@@ -23,12 +23,12 @@ var packages = arrows{
 		{pkg: "internal/kafka", imports: "pkg/event", modules: "kadm kgo kmsg zap"},
 
 		// Owners of tables: rows and their legal moves.
-		{pkg: "internal/merchant", modules: "lru pgx uuid"},
-		{pkg: "internal/idempotency", imports: "pkg/payment", modules: "pgx uuid"},
-		{pkg: "internal/operation", imports: "pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
-		{pkg: "internal/evidence", imports: "pkg/money pkg/payment", modules: "pgx uuid"},
-		{pkg: "internal/outbox", imports: "pkg/event", modules: "pgx uuid"},
-		{pkg: "internal/ledger", imports: "pkg/money", modules: "pgx uuid"},
+		{pkg: "internal/merchant", imports: "internal/postgres", modules: "lru pgx uuid"},
+		{pkg: "internal/idempotency", imports: "internal/postgres pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
+		{pkg: "internal/ledger", imports: "internal/postgres pkg/money", modules: "pgx uuid"},
 
 		// The port to providers, and what is plugged into it.
 		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid"},
@@ -40,7 +40,7 @@ var packages = arrows{
 		// The hops, left to right.
 		{
 			pkg: "internal/accept",
-			imports: "internal/idempotency internal/merchant internal/operation internal/outbox " +
+			imports: "internal/idempotency internal/merchant internal/operation internal/outbox internal/postgres " +
 				"pkg/event pkg/money pkg/payment",
 			modules: "json pgx uuid",
 		},
@@ -51,26 +51,26 @@ var packages = arrows{
 		},
 		{
 			pkg:     "internal/relay",
-			imports: "internal/kafka internal/lifecycle internal/outbox internal/telemetry pkg/event",
+			imports: "internal/kafka internal/lifecycle internal/outbox internal/postgres internal/telemetry pkg/event",
 			modules: "backoff kgo pgx prometheus uuid zap",
 		},
 		{
 			pkg: "internal/outcome",
-			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox " +
+			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox internal/postgres " +
 				"pkg/event pkg/money pkg/payment",
 			modules: "pgx uuid",
 		},
 		{
 			pkg: "internal/worker",
-			imports: "internal/kafka internal/lifecycle internal/operation internal/outcome internal/provider internal/telemetry " +
-				"pkg/event pkg/inbox pkg/money pkg/payment",
+			imports: "internal/kafka internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
+				"internal/telemetry pkg/event pkg/inbox pkg/money pkg/payment",
 			modules: "backoff gobreaker kgo pgx prometheus sync uuid zap",
 			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/provider internal/telemetry " +
-				"pkg/money pkg/payment",
+			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
+				"internal/telemetry pkg/money pkg/payment",
 			modules: "backoff pgx prometheus sync uuid zap",
 			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
 		},
@@ -102,11 +102,13 @@ var packages = arrows{
 		{pkg: "internal/leash"},
 		{pkg: "internal/pgserver", imports: "internal/leash schema", modules: "backoff embedded-postgres pgx"},
 		{
-			pkg:     "internal/testkit",
-			imports: "internal/kafka internal/leash internal/pgserver internal/postgres pkg/event pkg/inbox schema",
+			pkg: "internal/testkit",
+			imports: "internal/kafka internal/leash internal/pgserver internal/postgres internal/testkit/apachekafka " +
+				"pkg/event pkg/inbox schema",
 			modules: "backoff goleak kadm kfake kgo pgx testify uuid",
 		},
-		{pkg: "internal/testkit/runtests", imports: "internal/testkit"},
+		{pkg: "internal/testkit/apachekafka", imports: "internal/leash", modules: "backoff kadm kgo uuid"},
+		{pkg: "internal/testkit/runtests", imports: "internal/pgserver internal/testkit/apachekafka"},
 		{pkg: "internal/architecture"},
 	},
 	modules: map[string]string{
@@ -151,7 +153,8 @@ var tables = owners{
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "schema", tables: "operation_arrow"}, // the same in every installation
 	},
-	exempt: "internal/testkit schema",
+	migrations: "schema",
+	testTools:  "internal/testkit",
 }
 
 // vague are names under which anything could be kept, and soon is.
