@@ -1,10 +1,13 @@
 package pgserver
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -61,10 +64,18 @@ func (a account) own(path string) error {
 	if a.credential == nil {
 		return nil
 	}
-	if err := os.Chown(path, int(a.credential.Uid), int(a.credential.Gid)); err != nil {
+	if err := os.Lchown(path, int(a.credential.Uid), int(a.credential.Gid)); err != nil {
 		return fmt.Errorf("giving %s to nobody: %w", path, err)
 	}
 	return nil
+}
+
+// ownTree gives a folder and all that is in it to the account, because our umask
+// may have kept it from other users.
+func (a account) ownTree(folder string) error {
+	return filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, a.own(path))
+	})
 }
 
 // apply makes the command run as the account, in the folder, with an environment

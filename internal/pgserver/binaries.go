@@ -1,7 +1,6 @@
 package pgserver
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,22 +24,16 @@ var binaryFolders = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",    // Homebrew on Linux
 }
 
-// findBinaries returns the folder of the newest usable binaries of the machine,
-// or fetches a build into the server's folder.
-func findBinaries(download bool, folder string) (string, error) {
-	if download || os.Getenv("PAYONCE_DEMO_POSTGRES") == "download" {
-		return fetchBinaries(folder)
-	}
+// localBinaries returns the folder of the newest usable binaries of the machine,
+// or nothing.
+func localBinaries() string {
 	newest, found := 0, ""
 	for _, bin := range localFolders() {
 		if major := majorVersion(bin); major >= versionMin && major > newest {
 			newest, found = major, bin
 		}
 	}
-	if found != "" {
-		return found, nil
-	}
-	return fetchBinaries(folder)
+	return found
 }
 
 func localFolders() []string {
@@ -75,8 +68,4 @@ func majorVersion(bin string) int {
 	}
 	major, _ := strconv.Atoi(string(match[1])) // the pattern allows digits only
 	return major
-}
-
-func fetchBinaries(folder string) (string, error) {
-	return "", errors.New("not yet")
 }

@@ -32,8 +32,9 @@ const (
 	// startWait bounds the time from starting the server to its first answer.
 	// It is one second on an idle machine; a loaded one may need many.
 	startWait = 60 * time.Second
-	// stopGrace is how long a fast shutdown may take: it writes a checkpoint.
-	stopGrace = 30 * time.Second
+	// stopGrace is how long an immediate shutdown may take. The server itself
+	// kills what is left of its sessions after five seconds.
+	stopGrace = 10 * time.Second
 	// startTries: a port that was free may be taken before the server binds it.
 	startTries = 3
 	// answerInterval is between two looks whether the server answers yet.
@@ -43,6 +44,9 @@ const (
 	// superuser is the name initdb gives to the first role.
 	superuser = "postgres"
 )
+
+// downloadEnv, set to "download", forces the download from outside.
+const downloadEnv = "PAYONCE_DEMO_POSTGRES"
 
 // Options change what Start does. The zero value suits demo and tests.
 type Options struct {
@@ -109,11 +113,14 @@ func (s *Server) Stop() { s.process.Stop() }
 
 // setUp finds the binaries, initialises the folder and starts the server.
 func (c cluster) setUp(ctx context.Context, o Options) (*Server, error) {
-	bin, err := findBinaries(o.Download, c.folder)
-	if err != nil {
-		return nil, err
+	if !o.Download && os.Getenv(downloadEnv) != "download" {
+		c.bin = localBinaries()
 	}
-	c.bin = bin
+	if c.bin == "" {
+		if err := c.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.init(ctx); err != nil {
 		return nil, err
 	}
@@ -165,8 +172,9 @@ func (c cluster) start(ctx context.Context) (*Server, error) {
 	command := exec.Command(filepath.Join(c.bin, "postgres"), c.arguments(port)...)
 	c.account.apply(command, c.folder)
 	command.Stdout, command.Stderr = log, log
-	// SIGINT is PostgreSQL's fast shutdown: sessions are ended, not awaited.
-	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGINT, Grace: stopGrace, Folder: c.folder})
+	// SIGQUIT is PostgreSQL's immediate shutdown. A fast one would first write
+	// a checkpoint, which takes seconds, into a folder that is then removed.
+	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace, Folder: c.folder})
 	if err != nil {
 		return nil, err
 	}

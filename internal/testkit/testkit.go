@@ -10,10 +10,13 @@ package testkit
 
 import (
 	"context"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"go.uber.org/goleak"
 )
 
@@ -31,19 +34,19 @@ func stopAtEnd(stop func()) {
 
 // Main runs a package's tests and stops the servers that they started. Without it
 // the servers end a moment after the test process, with it before. It fails the
-// package when goroutines are left over.
+// package when goroutines are left over; the options name those that may be.
 //
 //	func TestMain(m *testing.M) { testkit.Main(m) }
-func Main(m *testing.M) {
+func Main(m *testing.M, mayRemain ...goleak.Option) {
 	code := m.Run()
 	running.Lock()
+	defer running.Unlock()
 	for _, stop := range running.stop {
 		stop()
 	}
-	running.Unlock()
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			os.Stderr.WriteString("goroutines are left over after the tests: " + err.Error() + "\n")
+		if err := goleak.Find(mayRemain...); err != nil {
+			fmt.Fprintln(os.Stderr, "after the tests:", err)
 			code = 1
 		}
 	}
@@ -54,4 +57,11 @@ func Main(m *testing.M) {
 // It outlives that test, so it gets no test's context.
 func shared[T any](start func(context.Context) (T, error)) func() (T, error) {
 	return sync.OnceValues(func() (T, error) { return start(context.Background()) })
+}
+
+// uniqueName is a name for what one test owns on a shared server. It is valid
+// unquoted in SQL and in a topic.
+func uniqueName() string {
+	id := uuid.New()
+	return "test_" + hex.EncodeToString(id[:])
 }
