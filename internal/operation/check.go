@@ -25,6 +25,7 @@ type Check struct {
 	Fence                   int64
 	Checks                  int // this one included
 	OpenSince               time.Time
+	WaitsFor                Owner
 	ProviderObjectID        *string
 	PaymentMethod, Customer *string
 
@@ -50,7 +51,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var minor int64
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
-			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
+			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
 			&c.FirstPossibleSend, &c.LastPossibleSend, &c.NotFoundAskedAt, &c.DoorClosedAt)
 		if err != nil {
 			return Check{}, err

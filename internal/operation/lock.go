@@ -71,8 +71,8 @@ var lockSQL string
 //go:embed lock_expired.sql
 var lockExpiredSQL string
 
-//go:embed lock_overdue.sql
-var lockOverdueSQL string
+//go:embed overdue.sql
+var overdueSQL string
 
 // Lock locks operations with their payments in the global order and returns
 // them, payments sorted by id. Ids that do not exist are absent from the result.
@@ -95,14 +95,23 @@ func LockExpired(ctx context.Context, tx pgx.Tx, accounts []string, limit int) (
 	return collectLocked(rows)
 }
 
-// LockOverdue locks operations of the given accounts that still wait to be sent
-// although their last moment (ChargeBefore) has passed, at most limit of them.
-func LockOverdue(ctx context.Context, tx pgx.Tx, accounts []string, limit int) ([]Locked, error) {
-	rows, err := tx.Query(ctx, lockOverdueSQL, accounts, limit)
+// Overdue returns operations, and their payments, of the given accounts that
+// still wait to be sent although their last moment (ChargeBefore) has passed.
+// It locks nothing: look again under the lock.
+func Overdue(ctx context.Context, q Querier, accounts []string, limit int) (operations, payments []uuid.UUID, err error) {
+	rows, err := q.Query(ctx, overdueSQL, accounts, limit)
 	if err != nil {
-		return nil, fmt.Errorf("locking operations past their last moment: %w", err)
+		return nil, nil, fmt.Errorf("reading operations past their last moment: %w", err)
 	}
-	return collectLocked(rows)
+	var operation, payment uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&operation, &payment}, func() error {
+		operations, payments = append(operations, operation), append(payments, payment)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading operations past their last moment: %w", err)
+	}
+	return operations, payments, nil
 }
 
 func collectLocked(rows pgx.Rows) ([]Locked, error) {

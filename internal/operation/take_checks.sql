@@ -22,9 +22,9 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              FROM wanted, clock
              WHERE o.id = wanted.id
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
-                 o.state, o.fence, o.checks, o.open_since, o.provider_object_id, clock.at)
+                 o.state, o.fence, o.checks, o.open_since, o.waits_for, o.provider_object_id, clock.at)
 SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
-       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.provider_object_id, p.payment_method, p.customer, t.at,
+       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.provider_object_id, p.payment_method, p.customer, t.at,
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), e.not_found_at, e.closed_at
 FROM taken t
          JOIN payment p ON p.id = t.payment_id

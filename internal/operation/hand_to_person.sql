@@ -1,0 +1,6 @@
+UPDATE operation
+SET waits_for  = 'person',
+    reason     = $3,
+    updated_at = payonce_now()
+WHERE id = $1
+  AND fence = $2

@@ -1,0 +1,14 @@
+-- Operations that wait to be sent although their last moment has passed. Not
+-- locked here: whoever fails them locks their keys and identities first.
+SELECT overdue.id, overdue.payment_id
+FROM unnest($1::text[]) AS served (account)
+         CROSS JOIN LATERAL (SELECT id, payment_id, charge_before
+                             FROM operation
+                             WHERE provider_account = served.account
+                               AND state = 'created'
+                               AND waits_for = 'machine'
+                               AND charge_before <= payonce_now()
+                             ORDER BY charge_before
+                             LIMIT $2) AS overdue
+ORDER BY overdue.charge_before
+LIMIT $2
