@@ -1,0 +1,155 @@
+package simulated
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// list is the answer to an inquiry. Charges is a pointer, because only a list that
+// is there and empty says "not found": any other JSON object has no list.
+type list struct {
+	Charges *[]movement `json:"charges"`
+}
+
+// Inquire implements provider.Connector.
+func (c *Connector) Inquire(ctx context.Context, op provider.Operation) provider.Answer {
+	if !c.capabilities.Inquiry.Supported {
+		return provider.Answer{Reason: provider.ReasonUnsupported}
+	}
+	if op.Reference == "" {
+		return provider.Answer{Reason: provider.ReasonInvalidOperation}
+	}
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	address := c.byReference("", op.Reference)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return provider.Answer{Reason: provider.ReasonInvalidOperation, Err: err}
+	}
+	reply, answer, ok := provider.Get(c.client, req)
+	if !ok {
+		return answer
+	}
+	var found list
+	if reply.Status != http.StatusOK || !decode(reply.Body, &found) || found.Charges == nil {
+		return unclear(reply)
+	}
+	return c.sortFound(op, *found.Charges, reply)
+}
+
+func (c *Connector) byReference(suffix, reference string) string {
+	address := c.base.JoinPath("v1", "charges", suffix)
+	address.RawQuery = url.Values{"reference": {reference}}.Encode()
+	return address.String()
+}
+
+// sortFound reads a list of movements with our reference. One that took place
+// outweighs one that is pending, and that one a decline: after a decline another
+// try with the same reference may have gone through.
+func (c *Connector) sortFound(op provider.Operation, found []movement, reply provider.Reply) provider.Answer {
+	if len(found) == 0 {
+		answer := reply.Answer(provider.ReasonNotFound)
+		answer.Verdict = payment.VerdictNotTaken
+		return answer
+	}
+	var best provider.Answer
+	took := 0
+	for i, m := range found {
+		answer := reply.Answer(provider.ReasonForeignAnswer)
+		if m.whole() {
+			answer = c.sortMovement(op, m, reply.Answer(""))
+		}
+		if m.Status == statusCaptured {
+			took++
+		}
+		if i == 0 || weight(answer) > weight(best) {
+			best = answer
+		}
+	}
+	if took > 1 {
+		best.Reason = provider.ReasonSeveralCharges
+		best.Err = fmt.Errorf("the provider holds %d movements with reference %s", took, op.Reference)
+	}
+	return best
+}
+
+// weight orders answers about one reference by what they commit us to. An unclear
+// one outweighs a decline, which must not hide it.
+func weight(a provider.Answer) int {
+	switch a.Verdict {
+	case payment.VerdictCaptured:
+		return 3
+	case payment.VerdictPending:
+		return 2
+	case payment.VerdictUnclear:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// door is the answer to a void by reference.
+type door struct {
+	Reference string      `json:"reference"`
+	Closed    bool        `json:"closed"`
+	Charges   *[]movement `json:"charges"`
+}
+
+// CloseDoor implements provider.Connector.
+func (c *Connector) CloseDoor(ctx context.Context, op provider.Operation) provider.Answer {
+	if !c.capabilities.VoidByReference {
+		return provider.Answer{Reason: provider.ReasonUnsupported}
+	}
+	if op.Reference == "" {
+		return provider.Answer{Reason: provider.ReasonInvalidOperation}
+	}
+	stop := provider.NewStopDeadline(time.Now().Add(c.capabilities.Timeout))
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	address, err := url.Parse(c.byReference("void", op.Reference))
+	if err != nil {
+		return provider.Answer{Reason: provider.ReasonInvalidOperation, Err: err}
+	}
+	req, err := c.post(ctx, address, struct{}{}) // "{}": the wire refuses a POST without a body
+	if err != nil {
+		return provider.Answer{Reason: provider.ReasonInvalidOperation, Err: err}
+	}
+	reply, answer, ok := provider.Post(c.client, req, stop)
+	if !ok {
+		return answer
+	}
+	return c.sortDoor(op, reply)
+}
+
+// sortDoor concludes "no money is held and none can follow" only from the
+// provider's word that the door is closed, and from each movement behind it.
+func (c *Connector) sortDoor(op provider.Operation, reply provider.Reply) provider.Answer {
+	var d door
+	if reply.Status != http.StatusOK || !decode(reply.Body, &d) || d.Charges == nil {
+		return unclear(reply)
+	}
+	if d.Reference != op.Reference {
+		return reply.Answer(provider.ReasonReferenceMismatch)
+	}
+	if !d.Closed {
+		return unclear(reply)
+	}
+	answer := c.sortFound(op, *d.Charges, reply)
+	switch answer.Verdict {
+	case payment.VerdictDeclined, payment.VerdictNotTaken:
+		if answer.Reason != provider.ReasonVoided {
+			answer.Reason = provider.ReasonDoorClosed
+		}
+		answer.Verdict = payment.VerdictNotTaken
+	case payment.VerdictPending:
+		answer.Verdict = payment.VerdictUnclear // a door that leaves it pending is not closed
+	default: // captured is too late; unclear stays so
+	}
+	return answer
+}
