@@ -1,0 +1,41 @@
+// Package idempotency owns the clients' keys and the answers stored under them.
+//
+//	Idempotency-Key + request ──> Reserve ──> fresh, or what the key already stands for
+//	outcome ──> StoreAnswers ──> the same bytes for every repeat
+//
+// A key stands for one request of one merchant, on one route, for as long as it
+// is kept. A key that was not seen before is reserved in the same transaction
+// that accepts the payment, so it exists if and only if the payment does. Keys of
+// other merchants are neither read nor waited for.
+package idempotency
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+)
+
+// KeyCharsMax bounds a key, after unquoting. It is the limit that clients know
+// from other payment APIs, and keeps an index entry small.
+const KeyCharsMax = 255
+
+// Errors of ParseKey, and of Reserve.
+var (
+	ErrKeyMissing   = errors.New("the request has no Idempotency-Key header")
+	ErrKeyRepeated  = errors.New("the request has more than one Idempotency-Key header")
+	ErrKeyEmpty     = errors.New("the Idempotency-Key is empty")
+	ErrKeyTooLong   = errors.New("the Idempotency-Key is longer than 255 characters")
+	ErrKeyMalformed = errors.New("the Idempotency-Key is malformed: " +
+		"send visible ASCII characters without commas, or a quoted string as in RFC 8941")
+	// ErrKeyVanished is returned when a key conflicted with a stored one that was
+	// gone a moment later. Roll back and try again.
+	ErrKeyVanished = errors.New("a stored idempotency key vanished while it was being read")
+)
+
+// Scope is what a key is unique in, with the key. Route is the command's name
+// ("payments"), without path parameters, the same for all doors.
+type Scope struct {
+	MerchantID uuid.UUID
+	Route      string
+	Key        string
+}
