@@ -44,13 +44,15 @@ func IsUnavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	if code := sqlState(err); code != "" {
-		// Class 08 is connection_exception; pgbouncer reports its own trouble in it.
-		return strings.HasPrefix(code, "08") || slices.Contains(codesUnavailable, code)
-	}
+	// Asked first: a server that refuses a session does so with a code of its
+	// own, such as 55000 from a database that allows no connections.
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
 		return true
+	}
+	if code := sqlState(err); code != "" {
+		// Class 08 is connection_exception; pgbouncer reports its own trouble in it.
+		return strings.HasPrefix(code, "08") || slices.Contains(codesUnavailable, code)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return false

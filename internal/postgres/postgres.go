@@ -68,6 +68,7 @@ func Open(ctx context.Context, url string, o PoolOptions) (*pgxpool.Pool, error)
 	if o.ApplicationName != "" {
 		config.ConnConfig.RuntimeParams["application_name"] = o.ApplicationName
 	}
+	config.AfterConnect = registerTypes
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database pool: %w", err)
