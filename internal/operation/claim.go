@@ -69,8 +69,8 @@ var withdrawOrdersSQL string
 //go:embed park.sql
 var parkSQL string
 
-//go:embed known.sql
-var knownSQL string
+//go:embed addresses.sql
+var addressesSQL string
 
 // Claim moves those of the operations that are created to processing and
 // returns an attempt for each. Ids that are elsewhere, unknown, of another
@@ -168,22 +168,28 @@ func Park(ctx context.Context, tx pgx.Tx, ids []uuid.UUID, after time.Duration, 
 	return nil
 }
 
-// Known returns those of the ids that are operations of this database.
-func Known(ctx context.Context, q Querier, ids []uuid.UUID) (map[uuid.UUID]bool, error) {
-	rows, err := q.Query(ctx, knownSQL, ids)
+// Address is what never changes about an operation and says where it belongs.
+type Address struct {
+	OperationID, PaymentID uuid.UUID
+	ProviderAccount        string
+}
+
+// Addresses looks operations up; ids that this database does not have are absent.
+func Addresses(ctx context.Context, q Querier, ids []uuid.UUID) (map[uuid.UUID]Address, error) {
+	rows, err := q.Query(ctx, addressesSQL, ids)
 	if err != nil {
 		return nil, fmt.Errorf("looking up operations: %w", err)
 	}
-	known := make(map[uuid.UUID]bool, len(ids))
-	var id uuid.UUID
-	_, err = pgx.ForEachRow(rows, []any{&id}, func() error {
-		known[id] = true
+	addresses := make(map[uuid.UUID]Address, len(ids))
+	var a Address
+	_, err = pgx.ForEachRow(rows, []any{&a.OperationID, &a.PaymentID, &a.ProviderAccount}, func() error {
+		addresses[a.OperationID] = a
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking up operations: %w", err)
 	}
-	return known, nil
+	return addresses, nil
 }
 
 func (c Claim) accounts() []string {

@@ -78,7 +78,7 @@ func paymentColumns(payments []NewPayment) []any {
 		postgres.Column(payments, func(p NewPayment) string { return string(p.Amount.Currency()) }),
 		postgres.Column(payments, func(p NewPayment) string { return p.PaymentMethod }),
 		postgres.Column(payments, func(p NewPayment) string { return p.Customer }),
-		postgres.Column(payments, func(p NewPayment) []byte { return p.Metadata }),
+		postgres.Column(payments, func(p NewPayment) *string { return postgres.Given(string(p.Metadata)) }),
 		postgres.Column(payments, func(p NewPayment) *time.Time { return p.ChargeBefore }),
 		postgres.Column(payments, func(p NewPayment) string { return p.Context.TraceParent }),
 		postgres.Column(payments, func(p NewPayment) string { return p.Context.CorrelationID }),

@@ -70,16 +70,19 @@ func Record(ctx context.Context, tx pgx.Tx, entries []History) error {
 	return nil
 }
 
-func encodeHeaders(entries []History) ([][]byte, error) {
-	encoded := make([][]byte, len(entries))
+// encodeHeaders renders text, because bytes would go out as bytea where a pooler
+// keeps pgx from asking for the parameters' types.
+func encodeHeaders(entries []History) ([]*string, error) {
+	encoded := make([]*string, len(entries))
 	for i, h := range entries {
 		if h.Event == nil {
 			continue
 		}
-		var err error
-		if encoded[i], err = json.Marshal(h.Event.Headers()); err != nil {
+		rendered, err := json.Marshal(h.Event.Headers())
+		if err != nil {
 			return nil, fmt.Errorf("rendering headers of event %s: %w", h.Event.ID, err)
 		}
+		encoded[i] = new(string(rendered))
 	}
 	return encoded, nil
 }

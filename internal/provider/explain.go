@@ -94,8 +94,7 @@ func residue(c Capabilities) []string {
 		lines = append(lines, frozenBytes(c))
 	}
 	if !c.Inquiry.Supported || !c.Inquiry.NotFoundAuthoritative {
-		unresolved := "an operation whose answer was cut" +
-			choose(c.Key.Supported, ", and those of its resends too,", "") +
+		unresolved := choose(c.Key.Supported, "an operation whose answer and those of its resends were cut", "an operation whose answer was cut") +
 			choose(c.Inquiry.Supported, ", and that no inquiry finds,", "")
 		lines = append(lines, unresolved+" stays unknown until "+
 			choose(c.SettlementFile, "the settlement file or a person decides", "a person decides"))

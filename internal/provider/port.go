@@ -15,6 +15,7 @@ package provider
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
@@ -88,6 +89,14 @@ type Answer struct {
 	Err error
 }
 
+// Digest returns Hash, or the hash of nothing when no complete answer was read.
+func (a Answer) Digest() [sha256.Size]byte {
+	if len(a.Hash) == sha256.Size {
+		return [sha256.Size]byte(a.Hash)
+	}
+	return sha256.Sum256(nil)
+}
+
 // The reasons that answers carry. Evidence stores them, so they do not change.
 const (
 	ReasonNotSent           = "not-sent"           // our own record: no byte left
@@ -114,6 +123,10 @@ type Connector interface {
 	Name() string
 	// Capabilities is what the provider declares. It does not change.
 	Capabilities() Capabilities
+	// Recipe names, with a version, how the request's bytes follow from the
+	// operation. It changes whenever the bytes would: a resend must be
+	// byte-identical, so one that would be made by another recipe is not made.
+	Recipe() string
 	// Send makes exactly one money-moving request, or none once stop has
 	// passed. It never repeats one, whatever happens to it.
 	Send(ctx context.Context, op Operation, stop StopDeadline) Answer

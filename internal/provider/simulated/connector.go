@@ -117,6 +117,9 @@ func orDefault(d, fallback time.Duration) time.Duration {
 // Name returns the variant's name.
 func (c *Connector) Name() string { return c.variant.String() }
 
+// Recipe implements provider.Connector. Variants differ in the key's header.
+func (c *Connector) Recipe() string { return c.variant.String() + "/1" }
+
 // Capabilities returns what the variant declares.
 func (c *Connector) Capabilities() provider.Capabilities { return c.capabilities }
 

@@ -1,0 +1,172 @@
+package outcome
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Apply stores what was learned and makes what follows from it true, for any
+// number of outcomes, in the caller's transaction. Several outcomes of one
+// operation are applied in their order. The result has one entry for each
+// outcome, in the same order.
+//
+// An outcome of an operation that does not exist is an error. So is anything
+// that the database refuses; then the caller rolls back, and nothing was learned.
+func (p Publisher) Apply(ctx context.Context, tx pgx.Tx, outcomes []Outcome) ([]Applied, error) {
+	locked, err := lockAll(ctx, tx, locksOf(outcomes))
+	if err != nil {
+		return nil, err
+	}
+	applied := make([]Applied, len(outcomes))
+	for _, round := range rounds(outcomes) {
+		if err := p.applyRound(ctx, tx, locked, outcomes, round, applied); err != nil {
+			return nil, err
+		}
+	}
+	return applied, nil
+}
+
+// locks says what a group needs.
+type locks struct{ operations, payments, mayFail []uuid.UUID }
+
+func locksOf(outcomes []Outcome) locks {
+	var l locks
+	for _, o := range outcomes {
+		l.operations, l.payments = append(l.operations, o.Learned.OperationID), append(l.payments, o.PaymentID)
+		if v := o.Learned.Verdict; o.NotSent || v == payment.VerdictDeclined || v == payment.VerdictNotTaken {
+			l.mayFail = append(l.mayFail, o.PaymentID)
+		}
+	}
+	return l
+}
+
+// lockAll takes every lock in the global order (keys, identities of payments
+// that could fail, payments, operations) and then reads what is known.
+func lockAll(ctx context.Context, tx pgx.Tx, l locks) (map[uuid.UUID]*known, error) {
+	if err := idempotency.LockByResource(ctx, tx, l.payments); err != nil {
+		return nil, err
+	}
+	if err := operation.LockIdentities(ctx, tx, l.mayFail); err != nil {
+		return nil, err
+	}
+	rows, err := operation.Lock(ctx, tx, l.operations)
+	if err != nil {
+		return nil, err
+	}
+	return readKnown(ctx, tx, rows)
+}
+
+// readKnown reads attempts and evidence once the rows are locked, never before:
+// what was read before the lock may be older than what it decides about.
+func readKnown(ctx context.Context, tx pgx.Tx, rows []operation.Locked) (map[uuid.UUID]*known, error) {
+	ids := make([]uuid.UUID, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	attempts, err := operation.Attempts(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	learned, err := evidence.ForOperations(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[uuid.UUID]*known, len(rows))
+	for _, r := range rows {
+		byID[r.ID] = &known{row: r, attempts: attempts[r.ID], evidence: learned[r.ID]}
+	}
+	return byID, nil
+}
+
+// rounds splits the outcomes' indexes so that no operation is twice in a round.
+func rounds(outcomes []Outcome) [][]int {
+	seen := map[uuid.UUID]int{}
+	var split [][]int
+	for i, o := range outcomes {
+		n := seen[o.Learned.OperationID]
+		seen[o.Learned.OperationID]++
+		if n == len(split) {
+			split = append(split, nil)
+		}
+		split[n] = append(split[n], i)
+	}
+	return split
+}
+
+func (p Publisher) applyRound(ctx context.Context, tx pgx.Tx, locked map[uuid.UUID]*known, outcomes []Outcome, round []int, applied []Applied) error {
+	var w writes
+	for _, i := range round {
+		o := outcomes[i]
+		k, ok := locked[o.Learned.OperationID]
+		if !ok {
+			return fmt.Errorf("operation %s: %w", o.Learned.OperationID, ErrNoSuchOperation)
+		}
+		if err := w.learn(k, &o); err != nil {
+			return err
+		}
+		result, err := p.move(&w, k, o)
+		if err != nil {
+			return err
+		}
+		applied[i] = result
+	}
+	return w.send(ctx, tx)
+}
+
+// move decides about one outcome and collects what it writes.
+func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
+	result := Applied{OperationID: k.row.ID, From: k.row.State}
+	found, _ := k.captured()
+	result.Contradiction = found && (k.row.State == payment.OperationFailed || k.row.State == payment.OperationCanceled)
+	for depth, to := range decide(*k, o, rand.Float64()) {
+		m := operation.Move{From: k.row, To: to}
+		if err := p.collect(w, depth, m); err != nil {
+			return result, err
+		}
+		k.row = m.After()
+	}
+	result.To, result.Fence = k.row.State, k.row.Fence
+	return result, nil
+}
+
+// collect adds one move and all that must commit with it.
+func (p Publisher) collect(w *writes, depth int, m operation.Move) error {
+	for len(w.moves) <= depth {
+		w.moves = append(w.moves, nil)
+	}
+	w.moves[depth] = append(w.moves[depth], m)
+	if m.From.State == m.To.State {
+		return nil // an attempt within unknown ended; nothing to tell
+	}
+	told, err := p.tell(m)
+	if err != nil {
+		return err
+	}
+	w.history = append(w.history, told)
+	after := m.After()
+	if after.Kind != payment.KindCharge || !after.State.Final() {
+		return nil
+	}
+	if after.State == payment.OperationSucceeded {
+		w.book(after)
+	}
+	body, err := after.View().Encode()
+	if err != nil {
+		return err
+	}
+	w.answers = append(w.answers, idempotency.Answer{ResourceID: after.PaymentID, Status: finalStatus, Body: body})
+	return nil
+}
+
+// finalStatus answers every repeat of a request whose payment is final, whatever
+// the outcome: 201, the outcome stands in the body's state (I4).
+const finalStatus = 201

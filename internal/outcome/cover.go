@@ -1,0 +1,119 @@
+package outcome
+
+import (
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// known is all that is stored about one operation, the newest evidence included.
+type known struct {
+	row      operation.Locked
+	attempts []operation.PastAttempt
+	evidence []evidence.Evidence
+}
+
+// covered reports whether every attempt is proven not to move money any more.
+// It is true without attempts.
+func (k known) covered() bool {
+	for _, a := range k.attempts {
+		if !a.NotSent && !k.answeredNo(a) {
+			return false
+		}
+	}
+	return true
+}
+
+func (k known) answeredNo(a operation.PastAttempt) bool {
+	for _, e := range k.evidence {
+		if covers(e, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether one piece of evidence proves that an attempt moves no
+// money. See "Cover" in docs/DESIGN.md; the database's uncovered_attempts()
+// holds the same rule.
+func covers(e evidence.Evidence, a operation.PastAttempt) bool {
+	switch {
+	case e.Verdict != payment.VerdictDeclined && e.Verdict != payment.VerdictNotTaken:
+		return false
+	case e.Source == evidence.Answer:
+		return e.Fence == a.Fence || (e.CoversEarlier && e.Fence > a.Fence)
+	case e.CoversUntil.IsZero():
+		return false
+	default:
+		return !e.CoversUntil.Before(a.LastPossibleSend)
+	}
+}
+
+// closed reports whether no attempt can come back even if the provider sees a
+// late copy of it: never sent, finally declined, or the door closed after it.
+func (k known) closed() bool {
+	for _, a := range k.attempts {
+		if a.NotSent {
+			continue
+		}
+		shut := false
+		for _, e := range k.evidence {
+			final := e.Verdict == payment.VerdictDeclined && e.Source == evidence.Answer
+			door := e.Verdict == payment.VerdictNotTaken && e.Source == evidence.Closure
+			shut = shut || ((final || door) && covers(e, a))
+		}
+		if !shut {
+			return false
+		}
+	}
+	return true
+}
+
+// captured returns the evidence that this operation's movement took place, and
+// whether it moved what we asked for. A matching one wins over others.
+func (k known) captured() (found, matches bool) {
+	for _, e := range k.evidence {
+		if e.Verdict != payment.VerdictCaptured {
+			continue
+		}
+		found = true
+		if e.Amount == k.row.Amount {
+			return true, true
+		}
+	}
+	return found, false
+}
+
+// declineReason returns the newest decline's reason among what covers attempts,
+// and whether there is a decline at all.
+func (k known) declineReason() (string, bool) {
+	for i := len(k.evidence) - 1; i >= 0; i-- {
+		if k.evidence[i].Verdict == payment.VerdictDeclined {
+			if k.evidence[i].Reason == "" {
+				return ReasonDeclined, true
+			}
+			return k.evidence[i].Reason, true
+		}
+	}
+	return "", false
+}
+
+// providerMayHold reports pending evidence that no later no has answered.
+func (k known) providerMayHold() bool {
+	for _, p := range k.evidence {
+		if p.Verdict == payment.VerdictPending && !k.deniedAfter(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k known) deniedAfter(p evidence.Evidence) bool {
+	for _, e := range k.evidence {
+		no := e.Verdict == payment.VerdictDeclined || e.Verdict == payment.VerdictNotTaken
+		if no && e.AskedAt.After(p.AskedAt) {
+			return true
+		}
+	}
+	return false
+}

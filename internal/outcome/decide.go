@@ -1,0 +1,209 @@
+package outcome
+
+import (
+	"time"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// RetryDelayMin and RetryDelayMax bound how long an operation that was proven
+// not sent or not taken waits for its next attempt. The delay doubles with each
+// fence and is jittered, so that an outage does not end in a stampede; ten
+// minutes keep a payment from being forgotten by its customer.
+const (
+	RetryDelayMin = 500 * time.Millisecond
+	RetryDelayMax = 10 * time.Minute
+)
+
+// SoonestCheck is how long the reconciler leaves an operation that has just
+// become unknown or pending: a cut answer is usually known at the provider by
+// the time that we ask.
+const SoonestCheck = 200 * time.Millisecond
+
+// decide returns the standings that the operation goes through because of an
+// outcome that was already added to what is known: none, one, or, for late truth
+// about an operation that waits to be sent, two. It reads no clock but the row's
+// and no chance but the given one, from [0, 1).
+func decide(k known, o Outcome, chance float64) []operation.Standing {
+	s := k.row.Standing
+	if s.State.Final() {
+		return nil
+	}
+	if found, matches := k.captured(); found {
+		return k.onCaptured(o, matches)
+	}
+	switch {
+	case o.NotSent || o.Learned.Verdict == payment.VerdictDeclined || o.Learned.Verdict == payment.VerdictNotTaken:
+		return k.onNo(o, chance)
+	case o.Learned.Verdict == payment.VerdictPending:
+		return k.onPending(o)
+	default:
+		return k.onUnclear(o)
+	}
+}
+
+// onCaptured applies the good news at once, whoever brings it. Another amount
+// than ours is news too, but not the one that was asked for: a person decides.
+func (k known) onCaptured(o Outcome, matches bool) []operation.Standing {
+	unknown := k.unknown(o)
+	if !matches {
+		if k.row.WaitsFor == operation.Person {
+			return nil
+		}
+		unknown.Reason, unknown.WaitsFor = new(ReasonAmountMismatch), operation.Person
+		unknown.NextCheckAt = new(k.row.Now.Add(patience))
+		return []operation.Standing{unknown}
+	}
+	done := k.settled(payment.OperationSucceeded, "", o)
+	if k.row.State == payment.OperationCreated {
+		done.Fence = unknown.Fence
+		return []operation.Standing{unknown, done}
+	}
+	return []operation.Standing{done}
+}
+
+// patience is how long a person has before the operation shows up again.
+const patience = time.Hour
+
+func (k known) onPending(o Outcome) []operation.Standing {
+	if k.row.State == payment.OperationCreated {
+		return []operation.Standing{k.unknown(o)}
+	}
+	if k.row.State == payment.OperationPending {
+		return nil // the next look stands already
+	}
+	to := k.open(payment.OperationPending, o)
+	to.Reason = o.reason()
+	return []operation.Standing{to}
+}
+
+// onUnclear leaves what may have been sent as unknown. Only the attempt that
+// holds the fence changes anything: an older one that learned nothing is over.
+func (k known) onUnclear(o Outcome) []operation.Standing {
+	if !k.ownsFence(o) {
+		return nil
+	}
+	return []operation.Standing{k.unknown(o)}
+}
+
+// onNo covers the attempt that was answered, and settles the operation only when
+// that leaves no attempt uncovered.
+func (k known) onNo(o Outcome, chance float64) []operation.Standing {
+	switch {
+	case k.row.State == payment.OperationCreated:
+		return nil // it waits to be sent, and this changes nothing about that
+	case k.inFlightElsewhere(o):
+		return nil
+	case !k.covered() || k.providerMayHold():
+		if k.ownsFence(o) {
+			return []operation.Standing{k.unknown(o)}
+		}
+		return nil
+	}
+	if reason, declined := k.declineReason(); declined {
+		return []operation.Standing{k.settled(payment.OperationFailed, reason, o)}
+	}
+	if o.NotSent || o.Learned.Source == evidence.Answer {
+		return k.backToCreated(o, chance)
+	}
+	if o.Settle {
+		return []operation.Standing{k.settled(payment.OperationFailed, k.notTakenReason(), o)}
+	}
+	return nil
+}
+
+// backToCreated lets an operation be sent again whose last attempt itself says
+// that it was not sent or not taken, when nothing else is open.
+func (k known) backToCreated(o Outcome, chance float64) []operation.Standing {
+	if k.row.State == payment.OperationPending {
+		return nil
+	}
+	to := operation.Standing{
+		State: payment.OperationCreated, Reason: new(ReasonRetrying), Fence: k.fenceAfter(o), WaitsFor: operation.Machine,
+		NextAttemptAt:    new(k.row.Now.Add(max(o.RetryAfter, retryDelay(len(k.attempts), chance)))),
+		ProviderObjectID: k.objectID(o),
+	}
+	return []operation.Standing{to}
+}
+
+func (k known) notTakenReason() string {
+	if k.row.ChargeBefore != nil && !k.row.Now.Before(*k.row.ChargeBefore) {
+		return ReasonExpired
+	}
+	return ReasonNotTaken
+}
+
+// ownsFence reports whether the outcome is the answer to the attempt that the
+// operation's fence belongs to.
+func (k known) ownsFence(o Outcome) bool {
+	return o.Learned.Fence != 0 && o.Learned.Fence == k.row.Fence
+}
+
+// inFlightElsewhere reports whether another attempt than the answered one may
+// still be sending: nothing is settled under its hands.
+func (k known) inFlightElsewhere(o Outcome) bool {
+	return k.row.LeaseUntil != nil && !k.ownsFence(o)
+}
+
+// fenceAfter keeps the fence for the answer that owns it and raises it for
+// everyone else, so that a worker which still holds the old one is stale.
+func (k known) fenceAfter(o Outcome) int64 {
+	if k.ownsFence(o) {
+		return k.row.Fence
+	}
+	return k.row.Fence + 1
+}
+
+func (k known) unknown(o Outcome) operation.Standing {
+	to := k.open(payment.OperationUnknown, o)
+	to.Reason = o.reason()
+	return to
+}
+
+// open is a standing that the reconciler looks at next.
+func (k known) open(state payment.OperationState, o Outcome) operation.Standing {
+	since := k.row.OpenSince
+	if since == nil {
+		since = new(k.row.Now)
+	}
+	return operation.Standing{
+		State: state, Fence: k.fenceAfter(o), NextCheckAt: new(k.row.Now.Add(SoonestCheck)), Checks: k.row.Checks,
+		OpenSince: since, WaitsFor: operation.Machine, ProviderObjectID: k.objectID(o),
+	}
+}
+
+func (k known) settled(state payment.OperationState, reason string, o Outcome) operation.Standing {
+	to := operation.Standing{
+		State: state, Fence: k.fenceAfter(o), Checks: k.row.Checks, OpenSince: k.row.OpenSince,
+		WaitsFor: operation.Machine, ProviderObjectID: k.objectID(o),
+	}
+	if reason != "" {
+		to.Reason = &reason
+	}
+	return to
+}
+
+func (k known) objectID(o Outcome) *string {
+	if o.Learned.ProviderObjectID == "" {
+		return k.row.ProviderObjectID
+	}
+	return &o.Learned.ProviderObjectID
+}
+
+func (o Outcome) reason() *string {
+	if o.Learned.Reason == "" {
+		return nil
+	}
+	return &o.Learned.Reason
+}
+
+func retryDelay(attempts int, chance float64) time.Duration {
+	delay := RetryDelayMin
+	for i := 1; i < attempts && delay < RetryDelayMax; i++ {
+		delay *= 2
+	}
+	delay = min(delay, RetryDelayMax)
+	return delay/2 + time.Duration(float64(delay/2)*chance)
+}

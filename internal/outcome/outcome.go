@@ -1,0 +1,48 @@
+package outcome
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Outcome is what one attempt, or one question about it, taught us.
+type Outcome struct {
+	PaymentID uuid.UUID
+	// Learned is stored whatever it decides. Its id is set by Apply.
+	Learned evidence.Evidence
+	// NotSent says that the attempt's own trace shows that no byte left. It
+	// stands instead of evidence: there was nothing to answer.
+	NotSent bool
+	// Settle says that the derived strategy has nothing better left than to let
+	// an authoritative "not taken" fail the operation. Without it, such a no
+	// only covers, and the caller decides on the next step.
+	Settle bool
+	// RetryAfter is the provider's hint for an attempt that was not taken.
+	RetryAfter time.Duration
+}
+
+// Applied says what an outcome did.
+type Applied struct {
+	OperationID uuid.UUID
+	From, To    payment.OperationState
+	Fence       int64 // afterwards
+	// Contradiction is set when captured evidence met an operation that had
+	// failed or been canceled. The evidence is stored; a person must look.
+	Contradiction bool
+}
+
+// The reasons that outcomes leave on operations and payments. They are stable
+// codes: clients and tools branch on them.
+const (
+	ReasonDeclined       = "declined"        // the provider refused, without saying why
+	ReasonNotTaken       = "not-taken"       // proven that the provider never took it
+	ReasonExpired        = "expired"         // chargeBefore passed before it could be sent
+	ReasonLeaseRanOut    = "lease-ran-out"   // the worker vanished while it may have sent
+	ReasonAmountMismatch = "amount-mismatch" // the provider moved another amount than asked
+	ReasonRetrying       = "retrying"        // proven not sent or not taken; due again
+	ReasonDoorOpen       = "door-open"       // expired, but the provider could still take an earlier attempt
+)

@@ -1,0 +1,91 @@
+package outcome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/ledger"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/outbox"
+	"github.com/payonce/payonce/pkg/event"
+)
+
+// ErrNoSuchOperation is returned for an outcome of an operation that this
+// database does not have.
+var ErrNoSuchOperation = errors.New("no such operation")
+
+// writes collects what a group of outcomes changes, so that any number of them
+// costs one round trip.
+type writes struct {
+	learned  []evidence.Evidence
+	finished []operation.Finished
+	moves    [][]operation.Move // by depth: a row's second move follows its first
+	postings []ledger.Posting
+	answers  []idempotency.Answer
+	history  []operation.History
+}
+
+// learn adds an outcome to what is known and to what is stored.
+func (w *writes) learn(k *known, o *Outcome) error {
+	if o.Learned.Fence != 0 {
+		w.finished = append(w.finished, operation.Finished{OperationID: k.row.ID, Fence: o.Learned.Fence, NotSent: o.NotSent})
+	}
+	if o.NotSent {
+		for i := range k.attempts {
+			if k.attempts[i].Fence == o.Learned.Fence {
+				k.attempts[i].NotSent = true
+			}
+		}
+		return nil
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("naming evidence: %w", err)
+	}
+	o.Learned.ID = id
+	k.evidence = append(k.evidence, o.Learned)
+	w.learned = append(w.learned, o.Learned)
+	return nil
+}
+
+func (w *writes) book(captured operation.Locked) {
+	w.postings = append(w.postings, ledger.Charge(captured.ID, captured.MerchantID, captured.ProviderAccount, captured.Amount))
+}
+
+// send writes everything in the order in which one thing rests on another:
+// evidence before the moves that need it, moves before postings and answers.
+func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
+	var batch pgx.Batch
+	evidence.Queue(&batch, w.learned)
+	operation.QueueFinished(&batch, w.finished)
+	for _, moves := range w.moves {
+		operation.QueueMoves(&batch, moves)
+	}
+	ledger.Queue(&batch, w.postings)
+	idempotency.QueueAnswers(&batch, w.answers)
+	if err := operation.QueueHistory(&batch, w.history); err != nil {
+		return err
+	}
+	var events []event.Event
+	for _, h := range w.history {
+		if h.Event != nil {
+			events = append(events, *h.Event)
+		}
+	}
+	if err := outbox.Queue(&batch, events); err != nil {
+		return err
+	}
+	if batch.Len() == 0 {
+		return nil
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("writing outcomes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package reconcile
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/outcome"
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// closeExpired closes the door behind an operation that was answered "not taken"
+// and whose last moment has passed since, so that the next round can fail it.
+// Where the provider cannot close it, a person has to decide.
+func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error {
+	connector := r.Accounts[l.ProviderAccount]
+	stand := operation.Stand{OperationID: l.ID, Fence: l.Fence}
+	if !connector.Capabilities().VoidByReference {
+		_, err := operation.HandToPerson(ctx, r.Pool, stand, outcome.ReasonDoorOpen)
+		r.Log.Warn("expired, but the provider's door cannot be closed; a person must decide", zap.Stringer("operation_id", l.ID))
+		return err
+	}
+	answer := connector.CloseDoor(ctx, provider.Operation{ID: l.ID, Kind: l.Kind, Reference: l.ID.String(), Amount: l.Amount})
+	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now)}
+	if answer.Verdict == payment.VerdictNotTaken {
+		o.Learned.CoversUntil = l.Now
+	}
+	_, err := r.Applier.Do(ctx, o)
+	return err
+}

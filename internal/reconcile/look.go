@@ -1,0 +1,181 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/outcome"
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// personInterval is how often an operation that waits for a person is looked at
+// all the same: the machine may have nothing to do, but it does not forget.
+const personInterval = time.Hour
+
+// look does the derived step for one operation.
+func (r *Reconciler) look(ctx context.Context, c operation.Check) error {
+	l := look{Reconciler: r, check: c, connector: r.Accounts[c.ProviderAccount], stand: operation.Stand{OperationID: c.OperationID, Fence: c.Fence}}
+	if c.WaitsFor == operation.Person {
+		return l.again(ctx, personInterval, operation.Person)
+	}
+	if c.State == payment.OperationPending {
+		return l.pending(ctx)
+	}
+	return l.unknown(ctx)
+}
+
+type look struct {
+	*Reconciler
+	check     operation.Check
+	connector provider.Connector
+	stand     operation.Stand
+}
+
+// pending asks how it went. The provider has the operation, so there is nothing
+// to resend and no door to close.
+func (l *look) pending(ctx context.Context) error {
+	if !l.connector.Capabilities().Inquiry.Supported {
+		return l.again(ctx, personInterval, operation.Person)
+	}
+	open, _, err := l.inquire(ctx)
+	if err != nil || !open {
+		return err
+	}
+	return l.again(ctx, l.schedule(), operation.Machine)
+}
+
+// unknown asks first and then does what the answer leaves as the next step.
+func (l *look) unknown(ctx context.Context) error {
+	step := provider.Next(l.connector.Capabilities(), l.situation())
+	if step == provider.StepInquire || step == provider.StepSettleNotTaken {
+		open, next, err := l.inquire(ctx)
+		if err != nil || !open {
+			return err
+		}
+		step = next
+	}
+	switch step {
+	case provider.StepResend:
+		ordered, err := operation.OrderResend(ctx, l.Pool, l.stand)
+		if ordered {
+			l.Log.Info("resend ordered", zap.Stringer("operation_id", l.check.OperationID), zap.Int64("fence", l.stand.Fence))
+		}
+		return err
+	case provider.StepCloseDoor:
+		return l.closeDoor(ctx)
+	case provider.StepInquire, provider.StepSettleNotTaken:
+		return l.again(ctx, l.schedule(), operation.Machine)
+	case provider.StepWait:
+	}
+	if until := l.check.LastPossibleSend.Sub(l.check.AskedAt); until > 0 {
+		return l.again(ctx, until, operation.Machine) // a resend may be due then
+	}
+	return l.again(ctx, personInterval, operation.Person)
+}
+
+// inquire asks by our reference and applies what it learns. It returns whether
+// the operation is still open, and the step that the answer leads to.
+func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err error) {
+	capabilities := l.connector.Capabilities()
+	answer := l.connector.Inquire(ctx, l.request())
+	situation := l.situation()
+	if answer.Verdict == payment.VerdictNotTaken {
+		situation.NotFoundAskedAt = l.check.AskedAt
+	}
+	next = provider.Next(capabilities, situation)
+	o := l.learned(evidence.Inquiry, answer)
+	o.Settle = next == provider.StepSettleNotTaken && l.check.State == payment.OperationUnknown
+	if no(answer) && capabilities.Inquiry.NotFoundAuthoritative {
+		o.Learned.CoversUntil = l.check.AskedAt.Add(-capabilities.Inquiry.Grace)
+	}
+	open, err = l.apply(ctx, o)
+	return open, next, err
+}
+
+// closeDoor has the provider void by our reference, seen or unseen, so that no
+// late copy can be taken, and lets the operation fail. It only follows a "not
+// found" that counts. What the provider captured in spite of that is voided by
+// the same request and moves no money in the end.
+func (l *look) closeDoor(ctx context.Context) error {
+	answer := l.connector.CloseDoor(ctx, l.request())
+	o := l.learned(evidence.Closure, answer)
+	o.Settle = true
+	if answer.Verdict == payment.VerdictNotTaken {
+		// The door was shut after the question was asked: whatever was sent before
+		// is void, whatever arrives later is refused.
+		o.Learned.CoversUntil = l.check.AskedAt
+	}
+	open, err := l.apply(ctx, o)
+	if err != nil || !open {
+		return err
+	}
+	return l.again(ctx, l.schedule(), operation.Machine)
+}
+
+func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err error) {
+	applied, err := l.Applier.Do(ctx, o)
+	if err != nil {
+		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
+	}
+	if applied.Contradiction {
+		l.Log.Error("the provider captured what had failed here; a person must look", zap.Stringer("operation_id", l.check.OperationID))
+	}
+	l.stand.Fence = applied.Fence
+	return !applied.To.Final() && applied.To == l.check.State, nil
+}
+
+// again sets the next look.
+func (l *look) again(ctx context.Context, after time.Duration, owner operation.Owner) error {
+	_, err := operation.LookAgain(ctx, l.Pool, l.stand, after, owner)
+	return err
+}
+
+// schedule grows with the operation's age. An operation whose "not found" does
+// not count yet is looked at as soon as it does.
+func (l *look) schedule() time.Duration {
+	next := provider.NextCheck(l.check.AskedAt.Sub(l.check.OpenSince), rand.Float64())
+	counts := l.check.LastPossibleSend.Add(l.connector.Capabilities().Inquiry.Grace).Sub(l.check.AskedAt)
+	if counts > 0 && counts < next {
+		return counts + time.Millisecond // not before: the database rounds to microseconds
+	}
+	return next
+}
+
+func (l *look) situation() provider.Situation {
+	s := provider.Situation{
+		Now: l.check.AskedAt, FirstPossibleSend: l.check.FirstPossibleSend, LastPossibleSend: l.check.LastPossibleSend,
+		DoorClosed: l.check.DoorClosedAt != nil,
+	}
+	if l.check.NotFoundAskedAt != nil {
+		s.NotFoundAskedAt = *l.check.NotFoundAskedAt
+	}
+	if l.check.ChargeBefore != nil {
+		s.ChargeBefore = *l.check.ChargeBefore
+	}
+	return s
+}
+
+func (l *look) request() provider.Operation {
+	op := provider.Operation{
+		ID: l.check.OperationID, Kind: l.check.Kind, Reference: l.check.OperationID.String(), Amount: l.check.Amount,
+	}
+	if l.check.ProviderObjectID != nil {
+		op.ObjectID = *l.check.ProviderObjectID
+	}
+	return op
+}
+
+func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcome {
+	return outcome.Outcome{PaymentID: l.check.PaymentID, Learned: outcome.Learned(l.check.OperationID, source, a, l.check.AskedAt)}
+}
+
+func no(a provider.Answer) bool {
+	return a.Verdict == payment.VerdictNotTaken || a.Verdict == payment.VerdictDeclined
+}

@@ -1,0 +1,152 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/payonce/payonce/internal/groupcommit"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/inbox"
+)
+
+// claimLockWait keeps one held payment from keeping a group of messages waiting;
+// past it the group is split.
+const claimLockWait = 50 * time.Millisecond
+
+// Feed is where the messages come from.
+type Feed struct {
+	Brokers []string
+	Topics  event.Topics
+	Options []kgo.Opt // of the connection
+}
+
+// Consume claims and sends what messages announce, until ctx ends. It returns an
+// error when Kafka has lost records: PostgreSQL still gets every payment done,
+// but someone must look at why.
+func (w *Worker) Consume(ctx context.Context, pool *pgxpool.Pool, feed Feed) error {
+	taker := &taker{worker: w}
+	defer taker.drop()
+	consumer, err := inbox.NewConsumer(inbox.Config{
+		Name: Consumer, Group: Consumer, Brokers: feed.Brokers, Topic: feed.Topics.Requests, DeadLetters: feed.Topics.DeadLetters,
+		Types: []event.Type{event.PaymentRequested}, Committed: taker.committed, Log: w.log,
+	}, pool, taker.take, feed.Options...)
+	if err != nil {
+		return err
+	}
+	return consumer.Run(ctx)
+}
+
+// taker turns messages into attempts: the claims in the messages' transaction,
+// the sends after its commit. The consumer works on one transaction at a time,
+// so one set of claims is pending at most.
+type taker struct {
+	worker   *Worker
+	started  time.Time
+	attempts []operation.Attempt
+	held     map[*gate]int // slots taken for this transaction and not launched
+}
+
+// take claims as many of the operations as there are free slots for and parks
+// the rest: an open breaker, a provider that is slow, an account of others. A
+// parked operation is due at once and the due list takes it as slots come free,
+// so that the message's transaction never waits for a provider.
+func (t *taker) take(ctx context.Context, tx pgx.Tx, messages []inbox.Received) error {
+	t.drop()
+	t.started = time.Now()
+	if err := groupcommit.SetLockWait(ctx, tx, claimLockWait); err != nil {
+		return err
+	}
+	byAccount, err := t.addresses(ctx, tx, messages)
+	if err != nil {
+		return err
+	}
+	var admitted []uuid.UUID
+	parked := map[string][]uuid.UUID{} // by reason
+	for account, ids := range byAccount {
+		n, reason := t.admit(account, len(ids))
+		admitted = append(admitted, ids[:n]...)
+		parked[reason] = append(parked[reason], ids[n:]...)
+	}
+	if len(admitted) > 0 {
+		if t.attempts, err = t.worker.claimFor().Claim(ctx, tx, admitted); err != nil {
+			return err
+		}
+	}
+	for reason, ids := range parked {
+		if err := operation.Park(ctx, tx, ids, 0, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admit takes slots for up to wanted operations of an account, and says why the
+// others have to wait.
+func (t *taker) admit(account string, wanted int) (int, string) {
+	g, served := t.worker.gates[account]
+	switch {
+	case !served:
+		return 0, ReasonNotServed
+	case g.open():
+		return 0, ReasonBreakerOpen
+	}
+	n := g.admit(wanted)
+	t.held[g] += n
+	return n, ReasonNoSlot
+}
+
+// committed launches what the transaction claimed. Slots of operations that were
+// not there to be claimed go back.
+func (t *taker) committed(ctx context.Context, _ []inbox.Received) {
+	for _, a := range t.attempts {
+		t.held[t.worker.gates[a.ProviderAccount]]--
+	}
+	t.worker.launch(ctx, t.attempts, t.started)
+	t.attempts = nil
+	t.drop()
+}
+
+// drop forgets the claims of a transaction that did not commit.
+func (t *taker) drop() {
+	for g, n := range t.held {
+		g.release(n)
+	}
+	t.held, t.attempts = map[*gate]int{}, nil
+}
+
+func (t *taker) addresses(ctx context.Context, tx pgx.Tx, messages []inbox.Received) (map[string][]uuid.UUID, error) {
+	payments := make(map[uuid.UUID]uuid.UUID, len(messages)) // by operation
+	ids := make([]uuid.UUID, 0, len(messages))
+	for _, m := range messages {
+		var data event.Requested
+		if err := json.Unmarshal(m.Payload, &data); err != nil {
+			return nil, inbox.Reject(fmt.Errorf("the data is no %s: %w", event.PaymentRequested, err))
+		}
+		if data.PaymentID != m.Key {
+			return nil, inbox.Reject(errors.New("the data is about another payment than the record's key"))
+		}
+		payments[data.OperationID], ids = data.PaymentID, append(ids, data.OperationID)
+	}
+	found, err := operation.Addresses(ctx, tx, ids)
+	if err != nil {
+		return nil, err
+	}
+	byAccount := map[string][]uuid.UUID{}
+	for id, payment := range payments {
+		address, ok := found[id]
+		if !ok || address.PaymentID != payment {
+			return nil, inbox.Reject(fmt.Errorf("payment %s has no operation %s in this database", payment, id))
+		}
+		byAccount[address.ProviderAccount] = append(byAccount[address.ProviderAccount], id)
+	}
+	return byAccount, nil
+}

@@ -1,0 +1,89 @@
+package worker
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/operation"
+)
+
+const (
+	// dueGroupMax bounds what one look at the due list claims.
+	dueGroupMax = 64
+	// dueInterval is the pause between looks that found little. Retries wait half
+	// a second at least, so looking more often would bring nothing.
+	dueInterval = 100 * time.Millisecond
+	// duePauseOnError keeps a worker from hammering a database that is down.
+	duePauseOnError = time.Second
+)
+
+// Schedule claims and sends what is due in PostgreSQL, until ctx ends: retries,
+// resend orders, parked operations, and those whose message was lost. It needs
+// no Kafka.
+func (w *Worker) Schedule(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause := jittered(dueInterval)
+		claimed, err := w.claimAllDue(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			w.log.Warn("due list not read", zap.Error(err))
+			pause = jittered(duePauseOnError)
+		case claimed >= dueGroupMax:
+			continue // there is more
+		}
+		sleep(ctx, pause)
+	}
+}
+
+func (w *Worker) claimAllDue(ctx context.Context) (int, error) {
+	total := 0
+	for account, g := range w.gates {
+		admitted := g.admit(dueGroupMax)
+		if admitted == 0 {
+			continue
+		}
+		claimed, err := w.claimDue(ctx, account, admitted)
+		g.release(admitted - claimed)
+		total += claimed
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// claimDue launches what it claims, so its slots are released by the senders.
+func (w *Worker) claimDue(ctx context.Context, account string, limit int) (int, error) {
+	started := time.Now()
+	var attempts []operation.Attempt
+	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+		var err error
+		attempts, err = w.claimFor(account).ClaimDue(ctx, tx, limit)
+		return err
+	})
+	if err != nil {
+		// A commit that failed may have committed. Nothing is sent then: the lease
+		// runs out, and the reconciler finds that there is nothing to find.
+		return 0, err
+	}
+	w.launch(ctx, attempts, started)
+	return len(attempts), nil
+}
+
+func jittered(d time.Duration) time.Duration {
+	return d/2 + rand.N(d)
+}
+
+// sleep waits for the time or the context, whichever ends first.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
