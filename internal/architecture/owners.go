@@ -19,7 +19,7 @@ type owner struct {
 type owners struct {
 	rows       []owner
 	migrations string // the package whose SQL creates and fills any table
-	testTools  string // a package that only tests use; its SQL is not looked at
+	testTools  string // a folder that only tests use; its SQL is not looked at
 }
 
 // statements is how a write looks in SQL text. The words after the table's name
@@ -54,7 +54,7 @@ type write struct {
 func (o owners) check(t *tree) []violation {
 	var found []violation
 	for _, p := range t.packages {
-		if p.dir == o.migrations || p.dir == o.testTools {
+		if p.dir == o.migrations || o.isTestTool(p) {
 			continue
 		}
 		for _, w := range writes(t, p) {
@@ -75,7 +75,7 @@ func (o owners) checkTables(t *tree) []violation {
 	var found []violation
 	created := map[string]bool{}
 	for _, p := range t.packages {
-		if p.dir == o.testTools {
+		if o.isTestTool(p) {
 			continue
 		}
 		for _, q := range p.queries {
@@ -96,6 +96,8 @@ func (o owners) checkTables(t *tree) []violation {
 	}
 	return found
 }
+
+func (o owners) isTestTool(p *pkg) bool { return strings.HasPrefix(p.dir+"/", o.testTools+"/") }
 
 func (o owners) of(table string) string {
 	for _, row := range o.rows {

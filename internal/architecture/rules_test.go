@@ -174,6 +174,7 @@ func TestMigrationsFillTablesAndTestToolsDoAsTheyLike(t *testing.T) {
 		"schema/1.sql":       "CREATE TABLE outbox (lane int); CREATE TABLE outbox_lane (lane int); INSERT INTO outbox_lane VALUES (1);",
 		"schema/2.sql":       "CREATE TABLE entry (id int)",
 		"testkit/testkit.go": "package testkit",
+		"testkit/rows/a.go":  "package rows\nconst q = `DELETE FROM entry`",
 		"testkit/clock.sql":  "CREATE TABLE clock (now timestamptz); DELETE FROM outbox",
 	}
 	require.Empty(t, broken(t, source, smallOwners().check))

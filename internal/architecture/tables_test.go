@@ -12,27 +12,33 @@ var packages = arrows{
 		{pkg: "pkg/money", modules: "currency"},
 		{pkg: "pkg/payment", imports: "pkg/money", modules: "uuid"},
 		{pkg: "pkg/event", imports: "pkg/money pkg/payment", modules: "uuid"},
-		{pkg: "pkg/inbox", imports: "pkg/event", modules: "pgx uuid"},
+		{pkg: "pkg/inbox", imports: "pkg/event", modules: "backoff kgo pgx uuid zap"},
 		{pkg: "schema"},
 
 		// What a process stands on.
 		{pkg: "internal/config", modules: "env"},
 		{pkg: "internal/lifecycle", modules: "sync zap"},
 		{pkg: "internal/telemetry", modules: "otel prometheus zap"},
-		{pkg: "internal/postgres", imports: "pkg/inbox schema", modules: "goose pgx zap"},
+		{pkg: "internal/postgres", imports: "pkg/inbox schema", modules: "goose pgx uuid zap"},
+		{pkg: "internal/groupcommit", imports: "internal/postgres", modules: "pgx"},
 		{pkg: "internal/kafka", imports: "pkg/event", modules: "kadm kgo kmsg zap"},
 
 		// Owners of tables: rows and their legal moves.
 		{pkg: "internal/merchant", imports: "internal/postgres", modules: "lru pgx uuid"},
-		{pkg: "internal/idempotency", imports: "internal/postgres pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/idempotency", imports: "internal/postgres pkg/payment", modules: "json pgx uuid"},
 		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
 		{pkg: "internal/ledger", imports: "internal/postgres pkg/money", modules: "pgx uuid"},
 
 		// The port to providers, and what is plugged into it.
-		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid"},
-		{pkg: "internal/provider/simulated", imports: "internal/provider pkg/money pkg/payment", modules: "json uuid"},
+		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid", tests: "internal/provider/conformance"},
+		{
+			pkg:     "internal/provider/simulated",
+			imports: "internal/provider pkg/money pkg/payment",
+			modules: "json uuid",
+			tests:   "internal/provider/conformance internal/pspsim",
+		},
 		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated"},
 		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
 		{pkg: "internal/pspsim", imports: "pkg/money", modules: "json uuid zap"},
@@ -40,9 +46,9 @@ var packages = arrows{
 		// The hops, left to right.
 		{
 			pkg: "internal/accept",
-			imports: "internal/idempotency internal/merchant internal/operation internal/outbox internal/postgres " +
-				"pkg/event pkg/money pkg/payment",
-			modules: "json pgx uuid",
+			imports: "internal/groupcommit internal/idempotency internal/merchant internal/operation internal/outbox " +
+				"internal/postgres pkg/event pkg/money pkg/payment",
+			modules: "json otel pgx uuid",
 		},
 		{
 			pkg:     "internal/httpapi",
@@ -56,21 +62,21 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/outcome",
-			imports: "internal/evidence internal/idempotency internal/ledger internal/operation internal/outbox internal/postgres " +
-				"pkg/event pkg/money pkg/payment",
+			imports: "internal/evidence internal/groupcommit internal/idempotency internal/ledger internal/operation " +
+				"internal/outbox internal/postgres internal/provider pkg/event pkg/money pkg/payment",
 			modules: "pgx uuid",
 		},
 		{
 			pkg: "internal/worker",
-			imports: "internal/kafka internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
-				"internal/telemetry pkg/event pkg/inbox pkg/money pkg/payment",
+			imports: "internal/evidence internal/groupcommit internal/kafka internal/lifecycle internal/operation " +
+				"internal/outcome internal/postgres internal/provider internal/telemetry pkg/event pkg/inbox pkg/money pkg/payment",
 			modules: "backoff gobreaker kgo pgx prometheus sync uuid zap",
 			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
-				"internal/telemetry pkg/money pkg/payment",
+			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
+				"internal/outcome internal/postgres internal/provider internal/telemetry pkg/money pkg/payment",
 			modules: "backoff pgx prometheus sync uuid zap",
 			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
 		},
@@ -78,11 +84,12 @@ var packages = arrows{
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle internal/merchant " +
-				"internal/outcome internal/postgres internal/provider internal/provider/connectors internal/pspsim " +
-				"internal/reconcile internal/relay internal/telemetry internal/worker pkg/event",
+			imports: "internal/accept internal/config internal/groupcommit internal/httpapi internal/kafka internal/lifecycle " +
+				"internal/merchant internal/outbox internal/outcome internal/postgres internal/provider " +
+				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/worker " +
+				"pkg/event pkg/inbox",
 			modules: "kgo pgx sync zap",
-			tests:   "internal/operation internal/outbox",
+			tests:   "internal/operation internal/pspsim",
 		},
 		{
 			pkg: "internal/demo",
@@ -91,12 +98,17 @@ var packages = arrows{
 			modules: "kfake kgo pgx progressbar sync term uuid zap",
 		},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
-		{pkg: "cmd/intake", imports: "internal/app"},
-		{pkg: "cmd/relay", imports: "internal/app"},
-		{pkg: "cmd/worker", imports: "internal/app"},
-		{pkg: "cmd/reconciler", imports: "internal/app"},
+		{pkg: "examples/billing/cmd/billing", imports: "examples/billing", modules: "env zap"},
+		{pkg: "cmd/intake", imports: "internal/app internal/config"},
+		{pkg: "cmd/relay", imports: "internal/app internal/config"},
+		{pkg: "cmd/worker", imports: "internal/app internal/config"},
+		{pkg: "cmd/reconciler", imports: "internal/app internal/config"},
 		{pkg: "cmd/pspsim", imports: "internal/pspsim", modules: "kong"},
-		{pkg: "cmd/payctl", imports: "internal/app internal/demo", modules: "kong"},
+		{
+			pkg:     "cmd/payctl",
+			imports: "internal/app internal/config internal/demo internal/provider internal/provider/connectors",
+			modules: "kong",
+		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.
 		{pkg: "internal/leash"},
@@ -108,7 +120,18 @@ var packages = arrows{
 			modules: "backoff goleak kadm kfake kgo pgx testify uuid",
 		},
 		{pkg: "internal/testkit/apachekafka", imports: "internal/leash", modules: "backoff kadm kgo uuid"},
-		{pkg: "internal/testkit/runtests", imports: "internal/pgserver internal/testkit/apachekafka"},
+		{pkg: "internal/testkit/runtests", imports: "internal/pgserver internal/testkit internal/testkit/apachekafka", modules: "sync"},
+		{
+			pkg:     "internal/testkit/fixture", // accepted payments, for tests of what comes after
+			imports: "internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			modules: "pgx testify uuid",
+		},
+		{
+			pkg: "internal/testkit/rig", // worker and reconciler around a simulated provider
+			imports: "internal/operation internal/outcome internal/provider internal/provider/connectors internal/pspsim " +
+				"internal/reconcile internal/testkit internal/testkit/fixture internal/worker pkg/event pkg/payment",
+			modules: "testify uuid",
+		},
 		{pkg: "internal/architecture"},
 	},
 	modules: map[string]string{
@@ -137,8 +160,8 @@ var packages = arrows{
 		"uuid":              "github.com/google/uuid",
 		"zap":               "go.uber.org/zap",
 	},
-	testImports: "internal/postgres internal/testkit pkg/event pkg/money pkg/payment schema",
-	testModules: "goleak kadm kfake kgo pgx rapid testify uuid zap",
+	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig pkg/event pkg/money pkg/payment schema",
+	testModules: "goleak kadm kfake kgo kmsg pgx rapid testify uuid zap",
 }
 
 // tables says whose SQL may write which table. Everyone else asks the owner.
