@@ -19,6 +19,15 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
+// openPool opens a pool beside the test's own one.
+func openPool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(t.Context(), url, postgres.PoolOptions{})
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 func newID(t testing.TB) uuid.UUID {
 	t.Helper()
 	id, err := uuid.NewV7()
@@ -73,9 +82,7 @@ func TestAppendKeepsTheOrderOfItsEvents(t *testing.T) {
 	for name, mode := range map[string]string{"statement cache": "", "R7 through a transaction pooler": "&default_query_exec_mode=exec"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool, err := postgres.Open(t.Context(), testkit.NewDatabase(t).AppURL+mode, postgres.PoolOptions{})
-			require.NoError(t, err)
-			t.Cleanup(pool.Close)
+			pool := openPool(t, testkit.NewDatabase(t).AppURL+mode)
 			payments := []uuid.UUID{newID(t), newID(t), newID(t)}
 			var events []event.Event
 			var want []stored

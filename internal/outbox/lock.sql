@@ -1,0 +1,28 @@
+-- Locks lanes that are free and hold rows. The row lock in outbox_lane is the
+-- lease of the lane: it ends with the transaction or with its connection.
+--   $1  lanes that may be taken
+--   $2  the cursors, lane 0 first
+--   $3  the lane to begin with, so that low lanes do not starve the rest
+--   $4  how many lanes at most
+WITH taken AS MATERIALIZED (
+    SELECT l.lane
+    FROM outbox_lane l
+    WHERE l.lane = ANY ($1::smallint[])
+      AND (SELECT true
+           FROM outbox o
+           WHERE o.lane = l.lane AND o.seq > ($2::bigint[])[l.lane + 1]
+           ORDER BY o.seq
+           LIMIT 1)
+    ORDER BY (l.lane - $3::int + 64) % 64
+    LIMIT $4::int
+    FOR UPDATE OF l SKIP LOCKED
+)
+-- The rows are read by the next statement (read.sql), which finds the lanes in
+-- this setting. They must not be read by this one: its snapshot is older than its
+-- locks. The lane's former holder may have removed rows and committed in between,
+-- and they would be read, and published, once more.
+SELECT set_config('payonce.lanes', coalesce(string_agg(lane::text, ','), ''), true),
+       coalesce(array_agg(lane), '{}'),
+       pg_snapshot_xmin(pg_current_snapshot()),
+       CASE WHEN count(*) > 0 THEN pg_current_xact_id() ELSE '0' END
+FROM taken

@@ -1,0 +1,49 @@
+package outbox
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/payonce/payonce/pkg/event"
+)
+
+// asPostgresPrints renders headers as PostgreSQL prints the jsonb that was stored.
+func asPostgresPrints(t rapid.TB, headers []event.Header) []byte {
+	parts := make([]string, len(headers))
+	for i, h := range headers {
+		name, err := json.Marshal(h.Name)
+		require.NoError(t, err)
+		value, err := json.Marshal(h.Value)
+		require.NoError(t, err)
+		parts[i] = `{"n": ` + string(name) + `, "v": ` + string(value) + `}`
+	}
+	return []byte("[" + strings.Join(parts, ", ") + "]")
+}
+
+func TestHeadersAreReadWhateverIsInThem(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`"`, `", "v": "`, `"}, {"n": "`, `}]`, `\`, "ce_id"}))
+		headers := rapid.SliceOf(rapid.Custom(func(t *rapid.T) event.Header {
+			return event.Header{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")}
+		})).Draw(t, "headers")
+		got, err := decodeHeaders(asPostgresPrints(t, headers))
+		require.NoError(t, err)
+		require.Len(t, got, len(headers))
+		for i, h := range headers {
+			require.Equal(t, h, event.Header{Name: got[i].Name, Value: string(got[i].Value)})
+		}
+	})
+}
+
+func TestHeadersThatAreNoneAreAnError(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{``, `[`, `{}`, `[{"n": "a"`, `[{"n": "a", "v": "b"}`, `[{"n": "a", "v": "b"}, ]`} {
+		_, err := decodeHeaders([]byte(text))
+		require.Error(t, err, text)
+	}
+}

@@ -1,0 +1,11 @@
+-- For this transaction only, so that a transaction pooler can be in between.
+--
+-- The planner's choice is fixed: the outbox goes from empty to millions of rows
+-- and back faster than statistics follow, and any plan but a walk along the
+-- primary key would read all of it to find a few rows.
+--
+-- A relay whose host vanished, or that is frozen, loses its lanes when the
+-- transaction was idle for this long.
+SELECT set_config('enable_seqscan', 'off', true),
+       set_config('enable_bitmapscan', 'off', true),
+       set_config('idle_in_transaction_session_timeout', '15s', true)
