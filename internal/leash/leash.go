@@ -4,8 +4,9 @@
 //	   └──starts──> program, in a process group of its own
 //
 // However the parent ends, SIGKILL included, the program is told to stop, gets a
-// bounded time to do so, and its folder is removed. A Ctrl-C in a terminal
-// reaches the parent only, which then stops the program in its own order.
+// bounded time to do so, and its folder is removed. What the program itself has
+// started is the program's to end. A Ctrl-C in a terminal reaches the parent only,
+// which then stops the program in its own order.
 //
 // The watchdog is a pipe and ten lines of shell rather than Linux's
 // PR_SET_PDEATHSIG, because that one ends with the parent's thread instead of the

@@ -27,12 +27,11 @@ func serverAccount() (account, error) {
 	if err != nil {
 		return account{}, fmt.Errorf("PostgreSQL refuses to run as root, and there is no user nobody to run it as: %w", err)
 	}
-	// macOS gives nobody the ids -2, which some builds print signed.
-	uid, err := strconv.ParseInt(nobody.Uid, 10, 64)
+	uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
 	if err != nil {
 		return account{}, fmt.Errorf("reading the user id of nobody: %w", err)
 	}
-	gid, err := strconv.ParseInt(nobody.Gid, 10, 64)
+	gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
 	if err != nil {
 		return account{}, fmt.Errorf("reading the group id of nobody: %w", err)
 	}

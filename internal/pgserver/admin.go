@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -39,11 +40,14 @@ type Admin struct {
 func NewAdmin(ctx context.Context, superuserURL string) (*Admin, error) {
 	parsed, err := url.Parse(superuserURL)
 	if err != nil || parsed.User == nil {
-		return nil, fmt.Errorf("the superuser's URL must have the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+		return nil, errors.New("the superuser's URL must have the form postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	password, _ := parsed.User.Password()
 	a := &Admin{url: parsed, secret: password}
-	return a, a.do(ctx, a.createRoles)
+	if err := a.do(ctx, a.createRoles); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // URL is the superuser's URL, for the database that the superuser starts in.

@@ -85,15 +85,16 @@ func (p part) showVersion(ctx context.Context, db *sql.DB) error {
 	}
 	defer tx.Rollback()
 	// Two GRANTs on one table at once fail with "tuple concurrently updated".
-	for _, statement := range []string{
-		fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock.DefaultLockID),
-		"GRANT SELECT ON " + p.versionTable + " TO " + appRole,
-	} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("granting on %s: %w", p.versionTable, err)
-		}
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID); err != nil {
+		return fmt.Errorf("locking the migrations: %w", err)
 	}
-	return tx.Commit()
+	if _, err := tx.ExecContext(ctx, "GRANT SELECT ON "+p.versionTable+" TO "+appRole); err != nil {
+		return fmt.Errorf("granting on %s: %w", p.versionTable, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("granting on %s: %w", p.versionTable, err)
+	}
+	return nil
 }
 
 //go:embed migrate_check.sql

@@ -78,7 +78,7 @@ func fetchInto(ctx context.Context, maven, jars string) error {
 	if err != nil {
 		return fmt.Errorf("creating a folder to fetch into: %w", err)
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	pomFile := filepath.Join(folder, "pom.xml")
 	if err := os.WriteFile(pomFile, pom, 0o600); err != nil {
 		return fmt.Errorf("writing the pom: %w", err)

@@ -83,7 +83,7 @@ func (n node) start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the node's log: %w", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	command := exec.Command("java", n.java("kafka.Kafka", n.properties())...)
 	command.Dir = n.folder
 	command.Stdout, command.Stderr = log, log

@@ -1,0 +1,153 @@
+package pgserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/payonce/payonce/internal/leash"
+)
+
+// cluster is a data folder and what is needed to run a server on it.
+type cluster struct {
+	bin      string
+	folder   string
+	account  account
+	password string
+	settings map[string]string
+}
+
+func (c cluster) dataFolder() string { return filepath.Join(c.folder, "data") }
+
+// setUp finds the binaries, initialises the folder and starts the server.
+func (c cluster) setUp(ctx context.Context, o Options) (*Server, error) {
+	if !o.Download && os.Getenv(downloadEnv) != "download" {
+		c.bin = localBinaries()
+	}
+	if c.bin == "" {
+		if err := c.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.init(ctx); err != nil {
+		return nil, err
+	}
+	return c.start(ctx)
+}
+
+// init runs initdb. The C locale and UTF8 make text compare by bytes, the same
+// on every machine.
+func (c cluster) init(ctx context.Context) error {
+	passwordFile := filepath.Join(c.folder, "password")
+	if err := c.account.writeFile(passwordFile, c.password); err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(passwordFile) }()
+	// The folder is temporary, so initdb need not sync it; the server syncs
+	// everything that is committed later.
+	command := exec.CommandContext(ctx, filepath.Join(c.bin, "initdb"),
+		"--pgdata="+c.dataFolder(), "--username="+superuser, "--pwfile="+passwordFile,
+		"--auth=scram-sha-256", "--locale=C", "--encoding=UTF8", "--no-sync")
+	c.account.apply(command, c.folder)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("running %s: %w\n%s", command.Path, err, output)
+	}
+	return nil
+}
+
+// start runs the server on a free port and waits until it can be used.
+func (c cluster) start(ctx context.Context) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(c.folder, "server.log"))
+	if err != nil {
+		return nil, fmt.Errorf("creating the server's log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	command := exec.Command(filepath.Join(c.bin, "postgres"), c.arguments(port)...)
+	c.account.apply(command, c.folder)
+	command.Stdout, command.Stderr = log, log
+	// SIGQUIT is PostgreSQL's immediate shutdown. A fast one would first write
+	// a checkpoint, which takes seconds, into a folder that is then removed.
+	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace, Folder: c.folder})
+	if err != nil {
+		return nil, err
+	}
+	url := fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, c.password, port)
+	admin, err := awaitAdmin(ctx, process, url)
+	if err != nil {
+		process.Stop()
+		return nil, withLastWords(err, log)
+	}
+	return &Server{Admin: admin, process: process}, nil
+}
+
+func (c cluster) arguments(port uint32) []string {
+	settings := map[string]string{
+		"port":                    strconv.FormatUint(uint64(port), 10),
+		"listen_addresses":        "127.0.0.1",
+		"unix_socket_directories": "",
+		"timezone":                "UTC",
+		"log_timezone":            "UTC",
+		"max_connections":         "200",
+		"shared_buffers":          "256MB",
+		// Commits survive a crash of the machine, as everything here relies on.
+		"fsync":              "on",
+		"synchronous_commit": "on",
+		// Few checkpoints: they would be noise in a run of minutes.
+		"max_wal_size":       "4GB",
+		"checkpoint_timeout": "30min",
+	}
+	for name, value := range c.settings {
+		settings[name] = value
+	}
+	arguments := []string{"-D", c.dataFolder()}
+	for name, value := range settings {
+		arguments = append(arguments, "-c", name+"="+value)
+	}
+	return arguments
+}
+
+// awaitAdmin returns once the server let the superuser in.
+func awaitAdmin(ctx context.Context, process *leash.Process, url string) (*Admin, error) {
+	return backoff.Retry(ctx, func() (*Admin, error) {
+		select {
+		case <-process.Ended():
+			return nil, backoff.Permanent(errors.New("the server ended"))
+		default:
+			return NewAdmin(ctx, url)
+		}
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(answerInterval)), backoff.WithMaxElapsedTime(startWait))
+}
+
+// withLastWords adds what the server itself said. The folder is gone by now, but
+// the open log can still be read.
+func withLastWords(err error, log *os.File) error {
+	words := make([]byte, lastWordsMax)
+	n, _ := log.ReadAt(words, 0)
+	if bytes.Contains(words[:n], []byte("could not bind")) {
+		err = errors.Join(err, errPortTaken)
+	}
+	return fmt.Errorf("%w; its log begins:\n%s", err, words[:n])
+}
+
+// freePort returns a port that was free a moment ago.
+func freePort() (uint32, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer listener.Close()
+	return uint32(listener.Addr().(*net.TCPAddr).Port), nil
+}

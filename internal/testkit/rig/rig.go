@@ -1,0 +1,202 @@
+// Package rig puts a worker, a reconciler and the simulated provider on a test's
+// database, and tells when payments get where a test expects them.
+package rig
+
+import (
+	"context"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/outcome"
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/internal/provider/connectors"
+	"github.com/payonce/payonce/internal/pspsim"
+	"github.com/payonce/payonce/internal/reconcile"
+	"github.com/payonce/payonce/internal/testkit"
+	"github.com/payonce/payonce/internal/testkit/fixture"
+	"github.com/payonce/payonce/internal/worker"
+	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Patience bounds how long a test waits for a payment. It is far beyond what is
+// needed, because it only matters when the test fails.
+const Patience = 60 * time.Second
+
+// Options shape a rig.
+type Options struct {
+	// Connector is the connector's name for fixture.Account; default simulated.
+	Connector string
+	Faults    pspsim.Faults
+	// Timeout of one provider call; default 2 s. Lease; default Timeout + 2.5 s.
+	Timeout, Lease time.Duration
+	Slots          int
+}
+
+// Rig is one account's worker and reconciler, not started.
+type Rig struct {
+	DB         *testkit.Database
+	Sim        *pspsim.Server
+	URL        string // of the simulated provider
+	Connector  provider.Connector
+	Publisher  outcome.Publisher
+	Applier    *outcome.Applier
+	Worker     *worker.Worker
+	Reconciler *reconcile.Reconciler
+
+	t testing.TB
+}
+
+// New builds a rig whose applier runs until the test ends.
+func New(t testing.TB, o Options) *Rig {
+	t.Helper()
+	r := &Rig{DB: testkit.NewDatabase(t), t: t}
+	var err error
+	r.Sim, err = pspsim.New(pspsim.Options{Seed: 1, Faults: o.Faults})
+	require.NoError(t, err)
+	server := httptest.NewServer(r.Sim)
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { require.NoError(t, r.Sim.Close()) })
+	r.URL = server.URL
+	r.build(o)
+	return r
+}
+
+func (r *Rig) build(o Options) {
+	r.t.Helper()
+	if o.Connector == "" {
+		o.Connector = "simulated"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 2 * time.Second
+	}
+	if o.Lease == 0 {
+		o.Lease = o.Timeout + worker.SendAllowance + 500*time.Millisecond
+	}
+	var err error
+	r.Connector, err = connectors.New(o.Connector, r.URL, connectors.Options{Timeout: o.Timeout})
+	require.NoError(r.t, err)
+	accounts := map[string]provider.Connector{fixture.Account: r.Connector}
+	log := zaptest.NewLogger(r.t)
+	r.Publisher = outcome.Publisher{Topic: event.TopicsWithPrefix("payonce").Events, Source: fixture.Source}
+	r.Applier = outcome.NewApplier(r.DB.App, r.Publisher)
+	r.background(r.Applier.Run)
+	r.Worker, err = worker.New(worker.Config{Name: "worker-1", Accounts: accounts, Lease: o.Lease, Slots: o.Slots}, r.DB.App, r.Applier, log)
+	require.NoError(r.t, err)
+	r.Reconciler = &reconcile.Reconciler{Pool: r.DB.App, Accounts: accounts, Publisher: r.Publisher, Applier: r.Applier, Log: log}
+}
+
+// StartScheduler runs the worker's due list until the test ends.
+func (r *Rig) StartScheduler() { r.background(r.Worker.Schedule) }
+
+// StartReconciler runs the reconciler until the test ends.
+func (r *Rig) StartReconciler() { r.background(r.Reconciler.Run) }
+
+// StartConsumer runs the worker's consumer until the test ends.
+func (r *Rig) StartConsumer(b testkit.Broker) {
+	r.background(func(ctx context.Context) {
+		if err := r.Worker.Consume(ctx, r.DB.App, worker.Feed{Brokers: b.Addrs, Topics: b.Topics}); err != nil {
+			r.t.Errorf("consumer: %v", err)
+		}
+	})
+}
+
+// background stops a part, and waits for it, before what it uses goes away.
+func (r *Rig) background(run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	r.t.Cleanup(func() {
+		if r.Worker != nil {
+			drain, stop := context.WithTimeout(context.Background(), Patience)
+			defer stop()
+			if err := r.Worker.Drain(drain); err != nil {
+				r.t.Errorf("draining: %v", err)
+			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+// DueNow makes operations due at once, as if MessageGrace had passed.
+func (r *Rig) DueNow(payments ...operation.NewPayment) {
+	r.t.Helper()
+	ids := make([]uuid.UUID, len(payments))
+	for i, p := range payments {
+		ids[i] = p.OperationID
+	}
+	_, err := r.DB.App.Exec(r.t.Context(), "UPDATE operation SET next_attempt_at = payonce_now() WHERE id = ANY ($1) AND state = 'created'", ids)
+	require.NoError(r.t, err)
+}
+
+// AwaitState waits until every payment shows one of the states.
+func (r *Rig) AwaitState(payments []operation.NewPayment, states ...payment.State) {
+	r.t.Helper()
+	ids := make([]uuid.UUID, len(payments))
+	for i, p := range payments {
+		ids[i] = p.PaymentID
+	}
+	require.Eventually(r.t, func() bool {
+		var elsewhere int
+		err := r.DB.App.QueryRow(r.t.Context(), "SELECT count(*) FROM payment WHERE id = ANY ($1) AND state <> ALL ($2)", ids, states).Scan(&elsewhere)
+		require.NoError(r.t, err)
+		return elsewhere == 0
+	}, Patience, 10*time.Millisecond, "payments did not all become %v: %s", states, r.describe(ids))
+}
+
+type described struct{ r *Rig }
+
+// describe is evaluated by testify before the wait, so it reads when printed.
+func (r *Rig) describe(_ []uuid.UUID) described { return described{r} }
+
+func (d described) String() string {
+	rows, err := d.r.DB.App.Query(context.Background(),
+		"SELECT format('%s %s %s fence %s', id, state, reason, fence) FROM operation ORDER BY id LIMIT 20")
+	if err != nil {
+		return err.Error()
+	}
+	defer rows.Close()
+	text := ""
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return err.Error()
+		}
+		text += "\n" + line
+	}
+	return text
+}
+
+// Charged returns how often the provider charged the operation and how many
+// requests for it arrived.
+func (r *Rig) Charged(p operation.NewPayment) (charged, sends int) {
+	counts := r.Sim.Oracle().References[p.OperationID.String()]
+	return counts.Charged - counts.Voided, counts.Sends
+}
+
+// Operation reads what a test wants to know about an operation's row.
+func (r *Rig) Operation(p operation.NewPayment) (state payment.OperationState, fence int64, reason string) {
+	r.t.Helper()
+	err := r.DB.App.QueryRow(r.t.Context(), "SELECT state, fence, coalesce(reason, '') FROM operation WHERE id = $1", p.OperationID).
+		Scan(&state, &fence, &reason)
+	require.NoError(r.t, err)
+	return state, fence, reason
+}
+
+// Count runs a counting query.
+func (r *Rig) Count(sql string, args ...any) int {
+	r.t.Helper()
+	var n int
+	require.NoError(r.t, r.DB.App.QueryRow(r.t.Context(), sql, args...).Scan(&n))
+	return n
+}
