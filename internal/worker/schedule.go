@@ -27,7 +27,7 @@ const (
 func (w *Worker) Schedule(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := jittered(dueInterval)
-		claimed, err := w.claimAllDue(ctx)
+		claimed, err := w.ScheduleOnce(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			w.log.Warn("due list not read", zap.Error(err))
@@ -39,7 +39,9 @@ func (w *Worker) Schedule(ctx context.Context) {
 	}
 }
 
-func (w *Worker) claimAllDue(ctx context.Context) (int, error) {
+// ScheduleOnce is one look at the due list. It returns how many attempts it
+// launched; Drain waits for them.
+func (w *Worker) ScheduleOnce(ctx context.Context) (int, error) {
 	total := 0
 	for account, g := range w.gates {
 		admitted := g.admit(dueGroupMax)

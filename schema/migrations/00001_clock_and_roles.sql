@@ -9,13 +9,13 @@ CREATE FUNCTION payonce_now() RETURNS timestamptz
 
 GRANT USAGE ON SCHEMA public TO payonce_app;
 
--- What is append-only refuses every change, from every role, and says so.
+-- What may not be changed refuses it, from every role, and says so.
 -- +goose StatementBegin
 CREATE FUNCTION refuse_change() RETURNS trigger
     LANGUAGE plpgsql AS
 $$
 BEGIN
-    RAISE EXCEPTION '% is append-only: % refused; correct with a new row', TG_TABLE_NAME, TG_OP
+    RAISE EXCEPTION 'rows of % are never changed: % refused', TG_TABLE_NAME, TG_OP
         USING ERRCODE = 'restrict_violation';
 END
 $$;

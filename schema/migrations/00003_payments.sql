@@ -117,6 +117,15 @@ CREATE TABLE reference_identity
 );
 CREATE INDEX reference_identity_payment ON reference_identity (payment_id);
 
+-- An identity is held or released and never passed on. (Locking a row needs the
+-- right to update it, which is granted below for that alone.)
+CREATE TRIGGER invoice_identity_is_held_or_released
+    BEFORE UPDATE OR TRUNCATE ON invoice_identity
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER reference_identity_is_held_or_released
+    BEFORE UPDATE OR TRUNCATE ON reference_identity
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
 -- What happened to a payment, in order of seq, with the event that told it as
 -- it was published, so that it can be published again byte for byte.
 CREATE TABLE payment_history
@@ -144,6 +153,7 @@ CREATE TRIGGER payment_history_is_append_only
 -- Columns that are not granted are fixed at accept: who, what, how much.
 GRANT SELECT, INSERT ON payment, operation, attempt, payment_history TO payonce_app;
 GRANT SELECT, DELETE ON invoice_identity, reference_identity TO payonce_app;
+GRANT UPDATE (writer) ON invoice_identity, reference_identity TO payonce_app; -- for FOR UPDATE
 GRANT INSERT (merchant_id, invoice_id, payment_type, payment_id) ON invoice_identity TO payonce_app;
 GRANT INSERT (merchant_id, external_reference, payment_id) ON reference_identity TO payonce_app;
 GRANT UPDATE (state, reason, refunded_minor, updated_at) ON payment TO payonce_app;
