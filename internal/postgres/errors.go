@@ -38,8 +38,8 @@ func IsLockConflict(err error) bool {
 
 // IsUnavailable reports whether PostgreSQL could not be reached, went away or
 // takes no sessions. It does not say whether a commit that was under way
-// happened: look before you repeat it. A deadline or cancellation of the caller's
-// own is not unavailability.
+// happened: look before you repeat it. A cancellation of the caller's own is not
+// unavailability; a deadline is, if it passed while connecting.
 func IsUnavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
