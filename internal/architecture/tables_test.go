@@ -52,8 +52,8 @@ var packages = arrows{
 		},
 		{
 			pkg:     "internal/httpapi",
-			imports: "internal/accept internal/merchant internal/operation pkg/money pkg/payment",
-			modules: "json prometheus uuid zap",
+			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres pkg/money pkg/payment",
+			modules: "json pgx prometheus uuid zap",
 		},
 		{
 			pkg:     "internal/relay",
@@ -123,7 +123,7 @@ var packages = arrows{
 		{pkg: "internal/testkit/runtests", imports: "internal/pgserver internal/testkit internal/testkit/apachekafka", modules: "sync"},
 		{
 			pkg:     "internal/testkit/fixture", // accepted payments, for tests of what comes after
-			imports: "internal/operation internal/outbox pkg/event pkg/money pkg/payment",
+			imports: "internal/idempotency internal/merchant internal/operation internal/outbox pkg/event pkg/money pkg/payment",
 			modules: "pgx testify uuid",
 		},
 		{
@@ -161,7 +161,7 @@ var packages = arrows{
 		"zap":               "go.uber.org/zap",
 	},
 	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig pkg/event pkg/money pkg/payment schema",
-	testModules: "goleak kadm kfake kgo kmsg pgx rapid testify uuid zap",
+	testModules: "goleak kadm kfake kgo kmsg pgx rapid sync testify uuid zap",
 }
 
 // tables says whose SQL may write which table. Everyone else asks the owner.
