@@ -92,6 +92,20 @@ func (r *Rig) build(o Options) {
 	r.Reconciler = &reconcile.Reconciler{Pool: r.DB.App, Accounts: accounts, Publisher: r.Publisher, Applier: r.Applier, Log: log}
 }
 
+// WithProvider returns another worker of the rig's database and account that
+// sends to another address. It is not started.
+func (r *Rig) WithProvider(url string) *worker.Worker {
+	r.t.Helper()
+	connector, err := connectors.New(r.Connector.Name(), url, connectors.Options{Timeout: r.Connector.Capabilities().Timeout})
+	require.NoError(r.t, err)
+	w, err := worker.New(worker.Config{
+		Name: "worker-2", Accounts: map[string]provider.Connector{fixture.Account: connector},
+		Lease: connector.Capabilities().Timeout + worker.SendAllowance + 500*time.Millisecond,
+	}, r.DB.App, r.Applier, zaptest.NewLogger(r.t))
+	require.NoError(r.t, err)
+	return w
+}
+
 // StartScheduler runs the worker's due list until the test ends.
 func (r *Rig) StartScheduler() { r.background(r.Worker.Schedule) }
 
