@@ -1,0 +1,226 @@
+package proof_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/payonce/payonce/internal/pspsim"
+	"github.com/payonce/payonce/internal/testkit"
+)
+
+const payments = 1000
+
+// stage is everything that runs in TestP1….
+type stage struct {
+	*processes
+	t        *testing.T
+	db       *testkit.Database
+	broker   testkit.Broker
+	simURL   string
+	client   client
+	consumer *kgo.Client
+	seen     map[string]int // event id to how often it was on the events or the requests topic
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{t: t, db: testkit.NewDatabase(t), broker: testkit.RealBroker(t), seen: map[string]int{}}
+	simAddress, httpAddress := freeAddress(t), freeAddress(t)
+	s.simURL = "http://" + simAddress
+	s.processes = build(t, []string{
+		"PAYONCE_DATABASE_URL=" + s.db.AppURL,
+		"PAYONCE_KAFKA_BROKERS=" + strings.Join(s.broker.Addrs, ","),
+		"PAYONCE_TOPIC_PREFIX=" + strings.TrimSuffix(s.broker.Topics.Requests, ".requests"),
+		"PAYONCE_HTTP_ADDR=" + httpAddress,
+		"PAYONCE_PROVIDER=card=simulated",
+		"PAYONCE_PROVIDER_URL=" + s.simURL,
+		"PAYONCE_PROVIDER_TIMEOUT=2s",
+		"PAYONCE_LEASE=5s",
+		"PAYONCE_PSPSIM_ADDR=" + simAddress,
+	})
+	s.start("pspsim")
+	admin := freeAddress(t)
+	s.ready(s.start("intake", "PAYONCE_ADMIN_ADDR="+admin), admin)
+	s.client = client{address: httpAddress, apiKey: s.merchant()}
+	s.consumer = s.broker.Client(t, kgo.ConsumeTopics(s.broker.Topics.Events, s.broker.Topics.Requests),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	return s
+}
+
+func (s *stage) merchant() string {
+	s.t.Helper()
+	var created struct{ ID, APIKey string }
+	require.NoError(s.t, json.Unmarshal(s.run("payctl", "merchant", "create", "Acme", "--provider", "card", "--output", "json"), &created))
+	require.NotEmpty(s.t, created.APIKey)
+	return created.APIKey
+}
+
+func (s *stage) service(name string) *process {
+	s.t.Helper()
+	admin := freeAddress(s.t)
+	p := s.start(name, "PAYONCE_ADMIN_ADDR="+admin)
+	s.ready(p, admin)
+	return p
+}
+
+// TestP1_KilledProcessesNeitherChargeTwiceNorLoseAPayment kills a relay between
+// its publish and its delete, and the only worker while the provider is being
+// asked.
+func TestP1_P2_P5_KilledProcessesNeitherChargeTwiceNorLoseAPayment(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.killRelayAfterItsPublish()
+	s.service("relay")
+	s.service("reconciler")
+	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 30}})
+	worker := s.service("worker")
+	posted := make(chan []answer)
+	go func() { posted <- s.client.postMany(t, "many", payments) }()
+	s.awaitOpenCall()
+	worker.kill()
+	require.Positive(t, s.count("SELECT count(*) FROM operation WHERE state = 'processing'"), "the kill hit calls under way")
+	s.service("worker")
+	answers := <-posted
+
+	s.awaitFinal(payments + held)
+	require.Len(t, distinct(answers), payments, "the second request got the first one's payment")
+	s.requireBooks()
+	require.Positive(t, s.count("SELECT count(*) FROM operation WHERE fence >= 2"), "a lease was taken over")
+	s.awaitEvents(payments + held)
+	require.Positive(t, s.repeated(), "the killed relay's events were published again under the same ids")
+}
+
+// held is how many payments the killed relay had in hand.
+const held = 20
+
+// killRelayAfterItsPublish holds the rows' locks in another transaction, so that
+// the relay publishes, waits in its DELETE, and dies there.
+func (s *stage) killRelayAfterItsPublish() {
+	s.t.Helper()
+	s.client.postMany(s.t, "held", held)
+	tx, err := s.db.Owner.Begin(s.t.Context())
+	require.NoError(s.t, err)
+	_, err = tx.Exec(s.t.Context(), "SELECT 1 FROM outbox FOR UPDATE")
+	require.NoError(s.t, err)
+	relay := s.service("relay")
+	s.consume(func() bool { return len(s.seen) == held })
+	relay.kill()
+	// The server would finish what the dead relay had already sent it. A relay
+	// whose host dies takes its connection along.
+	require.Positive(s.t, s.count(`SELECT count(*) FILTER (WHERE pg_terminate_backend(pid, 10000))
+		FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+	require.NoError(s.t, tx.Rollback(s.t.Context()))
+	require.Equal(s.t, held, s.count("SELECT count(*) FROM outbox"), "published, and not removed")
+}
+
+// consume reads topics until enough was seen.
+func (s *stage) consume(enough func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	for !enough() {
+		fetches := s.consumer.PollFetches(ctx)
+		require.NoError(s.t, fetches.Err(), "%d event ids seen", len(s.seen))
+		fetches.EachRecord(func(r *kgo.Record) {
+			for _, h := range r.Headers {
+				if h.Key == "ce_id" {
+					s.seen[string(h.Value)]++
+				}
+			}
+		})
+	}
+}
+
+func (s *stage) awaitEvents(accepted int) {
+	s.t.Helper()
+	told := s.count("SELECT count(*) FROM payment_history WHERE event_id IS NOT NULL")
+	require.GreaterOrEqual(s.t, told, 2*accepted)
+	s.consume(func() bool { return len(s.seen) == told && s.repeated() >= held })
+}
+
+func (s *stage) repeated() int {
+	n := 0
+	for _, times := range s.seen {
+		if times > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *stage) awaitFinal(accepted int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		return s.count("SELECT count(*) FROM payment WHERE state = 'captured'") == accepted
+	}, patience, 50*time.Millisecond, "not all payments were captured")
+}
+
+// requireBooks compares provider, payments and ledger.
+func (s *stage) requireBooks() {
+	s.t.Helper()
+	oracle := s.oracle()
+	require.Len(s.t, oracle.References, payments+held)
+	for reference, counts := range oracle.References {
+		require.Equal(s.t, 1, counts.Charged, "%s: %+v", reference, counts)
+	}
+	require.Equal(s.t, int64(1000*(payments+held)), oracle.Totals["TRY"].Charged)
+	require.Zero(s.t, s.count("SELECT coalesce(sum(amount_minor), 0) FROM ledger_entry"))
+	require.Equal(s.t, 1000*(payments+held), s.count("SELECT sum(amount_minor) FROM ledger_entry WHERE amount_minor > 0"))
+}
+
+func (s *stage) awaitOpenCall() {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		for _, counts := range s.oracle().References {
+			if counts.Open > 0 {
+				return true
+			}
+		}
+		return false
+	}, patience, time.Millisecond, "the provider was never asked")
+}
+
+func (s *stage) oracle() pspsim.Oracle {
+	s.t.Helper()
+	response, err := http.Get(s.simURL + "/oracle")
+	require.NoError(s.t, err)
+	defer func() { _ = response.Body.Close() }()
+	var o pspsim.Oracle
+	require.NoError(s.t, json.NewDecoder(response.Body).Decode(&o))
+	return o
+}
+
+func (s *stage) setFaults(f pspsim.Faults) {
+	s.t.Helper()
+	body, err := json.Marshal(f)
+	require.NoError(s.t, err)
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut, s.simURL+"/faults", strings.NewReader(string(body)))
+	require.NoError(s.t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	require.NoError(s.t, response.Body.Close())
+	require.Less(s.t, response.StatusCode, 300, fmt.Sprint(response.Status))
+}
+
+func (s *stage) count(sql string) int {
+	s.t.Helper()
+	var n int
+	require.NoError(s.t, s.db.App.QueryRow(s.t.Context(), sql).Scan(&n))
+	return n
+}
+
+func distinct(answers []answer) map[string]bool {
+	ids := map[string]bool{}
+	for _, a := range answers {
+		ids[a.body.ID] = true
+	}
+	return ids
+}

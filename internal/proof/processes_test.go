@@ -1,0 +1,212 @@
+package proof_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/payonce/payonce/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// patience bounds every wait. It is far beyond what is needed, because it only
+// matters when the test fails.
+const patience = 120 * time.Second
+
+// processes builds the binaries once and starts them with one environment.
+type processes struct {
+	t       *testing.T
+	folder  string
+	environ []string
+}
+
+func build(t *testing.T, environ []string) *processes {
+	t.Helper()
+	p := &processes{t: t, folder: t.TempDir(), environ: append(os.Environ(), environ...)}
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", p.folder+string(filepath.Separator),
+		"./cmd/intake", "./cmd/relay", "./cmd/worker", "./cmd/reconciler", "./cmd/payctl", "./cmd/pspsim")
+	command.Dir = filepath.Join("..", "..")
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return p
+}
+
+// process is one running binary.
+type process struct {
+	command *exec.Cmd
+	log     *logged
+	ended   chan struct{}
+}
+
+// start runs a binary until the test ends.
+func (p *processes) start(name string, environ ...string) *process {
+	p.t.Helper()
+	s := &process{command: exec.Command(filepath.Join(p.folder, name)), log: &logged{}, ended: make(chan struct{})}
+	s.command.Env = append(append([]string{}, p.environ...), environ...)
+	s.command.Stdout, s.command.Stderr = s.log, s.log
+	require.NoError(p.t, s.command.Start())
+	go func() {
+		_ = s.command.Wait()
+		close(s.ended)
+	}()
+	p.t.Cleanup(func() {
+		if p.t.Failed() {
+			p.t.Logf("the last of %s:\n%s", name, s.log.tail())
+		}
+		s.kill()
+	})
+	return s
+}
+
+// kill is a SIGKILL: the process gets no chance to tidy up.
+func (s *process) kill() {
+	_ = s.command.Process.Kill()
+	<-s.ended
+}
+
+// stop asks the process to end, and waits until it has.
+func (s *process) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.command.Process.Signal(os.Interrupt))
+	select {
+	case <-s.ended:
+		require.Zero(t, s.command.ProcessState.ExitCode(), "%s", s.log.tail())
+	case <-time.After(patience):
+		t.Fatalf("%s did not stop:\n%s", s.command.Path, s.log.tail())
+	}
+}
+
+// run runs a tool to its end and returns what it printed.
+func (p *processes) run(name string, arguments ...string) []byte {
+	p.t.Helper()
+	command := exec.CommandContext(p.t.Context(), filepath.Join(p.folder, name), arguments...)
+	command.Env = p.environ
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	require.NoError(p.t, err, "%s: %s", name, problems.String())
+	return output
+}
+
+// ready waits until a process serves what it is there for.
+func (p *processes) ready(s *process, address string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		select {
+		case <-s.ended:
+			p.t.Fatalf("%s ended:\n%s", s.command.Path, s.log.tail())
+		default:
+		}
+		response, err := http.Get("http://" + address + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode < 300
+	}, patience, 20*time.Millisecond, "%s is not ready", s.command.Path)
+}
+
+// logged keeps what a process wrote.
+type logged struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+func (l *logged) tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := l.all.String()
+	return text[max(0, len(text)-4000):]
+}
+
+// freeAddress is a loopback address that nobody listens on now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return listener.Addr().String()
+}
+
+// client posts payments for one merchant.
+type client struct {
+	address, apiKey string
+}
+
+type answer struct {
+	status int
+	body   struct {
+		ID, OperationID, State, InvoiceID string
+	}
+}
+
+// post asks for a payment under a key. It reports transport errors, so that
+// goroutines can use it.
+func (c client) post(ctx context.Context, invoice, key string) (answer, error) {
+	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"invoice","amount":"10.00","currency":"TRY","paymentMethod":"tok_visa"}`, invoice)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.address+"/v1/payments", strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.apiKey)
+	request.Header.Set("Idempotency-Key", key)
+	request.Header.Set("Content-Type", "application/json")
+	return exchange(request)
+}
+
+func exchange(request *http.Request) (answer, error) {
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	a := answer{status: response.StatusCode}
+	return a, json.NewDecoder(response.Body).Decode(&a.body)
+}
+
+// postMany posts count payments from several callers, each twice with its key.
+func (c client) postMany(t *testing.T, name string, count int) []answer {
+	t.Helper()
+	answers := make([]answer, count)
+	var callers sync.WaitGroup
+	work := make(chan int)
+	for range 32 {
+		callers.Go(func() {
+			for i := range work {
+				invoice := fmt.Sprintf("%s-%d", name, i)
+				for range 2 {
+					a, err := c.post(context.Background(), invoice, "key-"+invoice)
+					if err != nil || (a.status != http.StatusAccepted && a.status != http.StatusCreated) {
+						t.Errorf("posting %s: status %d, %v", invoice, a.status, err)
+					}
+					answers[i] = a
+				}
+			}
+		})
+	}
+	for i := range count {
+		work <- i
+	}
+	close(work)
+	callers.Wait()
+	return answers
+}
