@@ -2,6 +2,9 @@
 
 -- The second guard. The services decide in Go; these triggers know nothing of
 -- that code and refuse, for every role, what no evidence supports.
+--
+-- Each guard that reads tables sets its search_path. Otherwise a session could
+-- hide a table behind a temporary one of the same name and put the proof there.
 
 CREATE TABLE operation_arrow
 (
@@ -92,7 +95,7 @@ $$;
 
 -- +goose StatementBegin
 CREATE FUNCTION guard_operation_move() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 DECLARE
     why text;
@@ -171,7 +174,7 @@ EXECUTE FUNCTION refuse_birth();
 -- A charge is for its payment's amount: the two rows cannot drift apart.
 -- +goose StatementBegin
 CREATE FUNCTION guard_operation_amount() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 BEGIN
     IF NOT EXISTS (SELECT FROM payment p
@@ -191,7 +194,7 @@ CREATE TRIGGER an_operation_moves_its_payments_money
 -- A payment shows what its charge is, never something better or worse.
 -- +goose StatementBegin
 CREATE FUNCTION guard_payment_state() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 BEGIN
     IF NOT EXISTS (SELECT FROM operation o
@@ -214,7 +217,7 @@ EXECUTE FUNCTION guard_payment_state();
 -- identity of the same request was taken.
 -- +goose StatementBegin
 CREATE FUNCTION guard_identity_release() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 BEGIN
     IF OLD.writer <> pg_current_xact_id()
@@ -248,3 +251,43 @@ CREATE TRIGGER a_finished_attempt_stays
     BEFORE UPDATE ON attempt
     FOR EACH ROW WHEN (OLD.finished_at IS NOT NULL OR (NEW.not_sent AND NEW.finished_at IS NULL))
 EXECUTE FUNCTION guard_attempt();
+
+-- Nothing is known about an attempt before it was made.
+-- +goose StatementBegin
+CREATE FUNCTION guard_attempt_birth() RETURNS trigger
+    LANGUAGE plpgsql AS
+$$
+BEGIN
+    RAISE EXCEPTION 'attempt % of operation % may not be born finished', NEW.fence, NEW.operation_id
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'an_attempt_is_born_open';
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER an_attempt_is_born_open
+    BEFORE INSERT ON attempt
+    FOR EACH ROW WHEN (NEW.not_sent OR NEW.finished_at IS NOT NULL)
+EXECUTE FUNCTION guard_attempt_birth();
+
+-- The attempt row is the record of a possible send, and cover is counted over
+-- attempts: a lease without one would be a send that nobody has to prove. Looked
+-- at when the statement ends, because a claim writes both rows in one.
+-- +goose StatementBegin
+CREATE FUNCTION guard_lease() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+$$
+BEGIN
+    IF NOT EXISTS (SELECT FROM attempt a
+                   WHERE a.operation_id = NEW.id AND a.fence = NEW.fence
+                     AND a.lease_until >= NEW.lease_until AND a.finished_at IS NULL) THEN
+        RAISE EXCEPTION 'operation % may not be leased: no open attempt with fence % until %', NEW.id, NEW.fence, NEW.lease_until
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'a_lease_has_its_attempt';
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER a_lease_has_its_attempt
+    AFTER UPDATE OF lease_until, fence ON operation
+    FOR EACH ROW WHEN (NEW.lease_until IS NOT NULL
+        AND (OLD.lease_until IS DISTINCT FROM NEW.lease_until OR OLD.fence <> NEW.fence))
+EXECUTE FUNCTION guard_lease();

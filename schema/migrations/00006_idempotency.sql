@@ -21,7 +21,7 @@ CREATE INDEX idempotency_key_resource ON idempotency_key (resource_id);
 -- The answer is written once: the second request gets the first one's (P6).
 -- +goose StatementBegin
 CREATE FUNCTION guard_stored_answer() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 BEGIN
     IF TG_OP = 'UPDATE' THEN

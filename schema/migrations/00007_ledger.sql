@@ -33,7 +33,7 @@ CREATE TRIGGER ledger_entry_is_append_only
 -- one statement, balances, and books exactly what its operation moved.
 -- +goose StatementBegin
 CREATE FUNCTION guard_postings() RETURNS trigger
-    LANGUAGE plpgsql AS
+    LANGUAGE plpgsql SET search_path = public, pg_temp AS
 $$
 DECLARE
     broken uuid;
