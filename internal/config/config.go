@@ -1,0 +1,156 @@
+// Package config reads a process's configuration from its environment.
+//
+//	PAYONCE_* ──Load──> one struct per process, or every problem at once
+//
+// What is misspelt, malformed or contradicts itself is refused at start, with a
+// message that says what to set. No message holds a value that may be a secret.
+// Load looks at the environment that it is given and at secrets' files, and at
+// nothing else.
+package config
+
+import "time"
+
+// Prefix begins every name.
+const Prefix = "PAYONCE_"
+
+// The defaults. Addresses are on loopback: who wants the network says so.
+const (
+	cellDefault        = "main"
+	logLevelDefault    = "info"
+	topicPrefixDefault = "payonce"
+	httpAddrDefault    = "127.0.0.1:8080"
+
+	intakeAdminDefault     = "127.0.0.1:9080"
+	relayAdminDefault      = "127.0.0.1:9081"
+	workerAdminDefault     = "127.0.0.1:9082"
+	reconcilerAdminDefault = "127.0.0.1:9083"
+
+	// providerTimeoutDefault is long for a payment API and short for a person who
+	// waits. Shorter makes more unknown outcomes, longer keeps them open longer.
+	providerTimeoutDefault = 5 * time.Second
+	// leaseDefault is the provider's timeout with room for a loaded machine. It is
+	// also how long a payment waits after its worker died.
+	leaseDefault = 15 * time.Second
+)
+
+// Service is what all four services read.
+type Service struct {
+	DatabaseURL DatabaseURL `env:"DATABASE_URL,required" secret:"true"`
+	AdminAddr   Addr        `env:"ADMIN_ADDR"`
+	Cell        Cell        `env:"CELL"`
+	LogLevel    LogLevel    `env:"LOG_LEVEL"`
+	Topics
+}
+
+func (s Service) withDefaults(admin Addr) Service {
+	s.AdminAddr, s.Cell, s.LogLevel = admin, cellDefault, logLevelDefault
+	s.Topics = Topics{}.withDefaults()
+	return s
+}
+
+// Topics names the shared topics.
+type Topics struct {
+	TopicPrefix TopicPrefix `env:"TOPIC_PREFIX"`
+}
+
+func (Topics) withDefaults() Topics { return Topics{TopicPrefix: topicPrefixDefault} }
+
+// Kafka says where the brokers are.
+type Kafka struct {
+	Brokers Brokers `env:"KAFKA_BROKERS,required"`
+}
+
+// Accounts are the provider accounts that a process knows.
+type Accounts struct {
+	List AccountList `env:"PROVIDER,required"`
+}
+
+// Providers are the provider accounts that a process calls.
+type Providers struct {
+	Accounts
+	URLs URLList `env:"PROVIDER_URL,required" secret:"true"`
+	// Timeout bounds one call, from the first byte to the end of the answer.
+	Timeout time.Duration `env:"PROVIDER_TIMEOUT"`
+}
+
+// Intake is what cmd/intake reads. It calls no provider: it knows the accounts
+// because it refuses amounts that they cannot represent.
+type Intake struct {
+	Service
+	Accounts
+	HTTPAddr Addr `env:"HTTP_ADDR"`
+}
+
+func (c Intake) withDefaults() Intake {
+	c.Service = c.Service.withDefaults(intakeAdminDefault)
+	c.HTTPAddr = httpAddrDefault
+	return c
+}
+
+// Relay is what cmd/relay reads.
+type Relay struct {
+	Service
+	Kafka
+}
+
+func (c Relay) withDefaults() Relay {
+	c.Service = c.Service.withDefaults(relayAdminDefault)
+	return c
+}
+
+// Worker is what cmd/worker reads.
+type Worker struct {
+	Service
+	Kafka
+	Providers
+	// Lease is how long a claimed operation is this worker's alone. It must exceed
+	// the timeout of a call with room for everything around it.
+	Lease time.Duration `env:"LEASE"`
+	// Name is written into attempts. Empty: the host's name and a random suffix.
+	Name WorkerName `env:"WORKER_NAME"`
+	// Slots are the requests in flight at one account. 0: the worker's default.
+	Slots int `env:"PROVIDER_SLOTS"`
+}
+
+func (c Worker) withDefaults() Worker {
+	c.Service = c.Service.withDefaults(workerAdminDefault)
+	c.Timeout, c.Lease = providerTimeoutDefault, leaseDefault
+	return c
+}
+
+// Reconciler is what cmd/reconciler reads.
+type Reconciler struct {
+	Service
+	Providers
+}
+
+func (c Reconciler) withDefaults() Reconciler {
+	c.Service = c.Service.withDefaults(reconcilerAdminDefault)
+	c.Timeout = providerTimeoutDefault
+	return c
+}
+
+// Migrate is what payctl migrate reads.
+type Migrate struct {
+	OwnerURL DatabaseURL `env:"MIGRATE_DATABASE_URL,required" secret:"true"`
+}
+
+func (c Migrate) withDefaults() Migrate { return c }
+
+// TopicsTool is what payctl topics reads.
+type TopicsTool struct {
+	Kafka
+	Topics
+}
+
+func (c TopicsTool) withDefaults() TopicsTool {
+	c.Topics = c.Topics.withDefaults()
+	return c
+}
+
+// MerchantTool is what payctl merchant reads.
+type MerchantTool struct {
+	DatabaseURL DatabaseURL `env:"DATABASE_URL,required" secret:"true"`
+}
+
+func (c MerchantTool) withDefaults() MerchantTool { return c }

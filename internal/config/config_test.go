@@ -1,0 +1,235 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/payonce/payonce/internal/config"
+)
+
+const databaseURL = "postgres://payonce_app:s3cret@127.0.0.1:5432/payonce"
+
+// workerEnviron is a complete environment of a worker, with changes: a value of
+// "-" removes the name.
+func workerEnviron(changes ...string) []string {
+	environ := map[string]string{
+		"PAYONCE_DATABASE_URL":  databaseURL,
+		"PAYONCE_KAFKA_BROKERS": "127.0.0.1:9092",
+		"PAYONCE_PROVIDER":      "card=simulated",
+		"PAYONCE_PROVIDER_URL":  "http://127.0.0.1:8090",
+	}
+	for _, change := range changes {
+		name, value, _ := strings.Cut(change, "=")
+		environ[name] = value
+		if value == "-" {
+			delete(environ, name)
+		}
+	}
+	var list []string
+	for name, value := range environ {
+		list = append(list, name+"="+value)
+	}
+	return list
+}
+
+// problems loads a worker's configuration and returns what is wrong with it.
+func problems(t *testing.T, environ []string) []string {
+	t.Helper()
+	_, err := config.Load[config.Worker](environ)
+	if err == nil {
+		return nil
+	}
+	var configuration *config.Error
+	require.ErrorAs(t, err, &configuration)
+	return configuration.Problems
+}
+
+func TestDefaultsStandWhereNothingIsSaid(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load[config.Worker](workerEnviron("HOME=/root"))
+	require.NoError(t, err)
+	require.Equal(t, config.Worker{
+		Service: config.Service{
+			DatabaseURL: databaseURL, AdminAddr: "127.0.0.1:9082", Cell: "main", LogLevel: "info",
+			Topics: config.Topics{TopicPrefix: "payonce"},
+		},
+		Kafka: config.Kafka{Brokers: config.Brokers{"127.0.0.1:9092"}},
+		Providers: config.Providers{
+			Accounts: config.Accounts{List: config.AccountList{{Name: "card", Connector: "simulated"}}},
+			URLs:     config.URLList{"http://127.0.0.1:8090"}, Timeout: 5 * time.Second,
+		},
+		Lease: 15 * time.Second,
+	}, c)
+}
+
+func TestEachProcessHasAnAdminPortOfItsOwn(t *testing.T) {
+	t.Parallel()
+	environ := workerEnviron()
+	intake, err := config.Load[config.Intake](environ)
+	require.NoError(t, err)
+	relay, err := config.Load[config.Relay](environ)
+	require.NoError(t, err)
+	worker, err := config.Load[config.Worker](environ)
+	require.NoError(t, err)
+	reconciler, err := config.Load[config.Reconciler](environ)
+	require.NoError(t, err)
+	addrs := map[config.Addr]bool{
+		intake.AdminAddr: true, relay.AdminAddr: true, worker.AdminAddr: true, reconciler.AdminAddr: true, intake.HTTPAddr: true,
+	}
+	require.Len(t, addrs, 5)
+}
+
+func TestEverythingThatIsSaidIsRead(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load[config.Worker](workerEnviron(
+		"PAYONCE_KAFKA_BROKERS=a:1, b:2", "PAYONCE_ADMIN_ADDR=:9999", "PAYONCE_CELL=eu-1", "PAYONCE_LOG_LEVEL=debug",
+		"PAYONCE_TOPIC_PREFIX=shop.pay", "PAYONCE_PROVIDER=card=simulated, card-b=simulated-nokeys",
+		"PAYONCE_PROVIDER_URL=http://a:1,https://user:pw@b", "PAYONCE_PROVIDER_TIMEOUT=700ms", "PAYONCE_LEASE=1m",
+		"PAYONCE_WORKER_NAME=worker-7.shop", "PAYONCE_PROVIDER_SLOTS=9",
+	))
+	require.NoError(t, err)
+	require.Equal(t, config.Brokers{"a:1", "b:2"}, c.Brokers)
+	require.Equal(t, config.AccountList{{"card", "simulated"}, {"card-b", "simulated-nokeys"}}, c.List)
+	require.Equal(t, config.URLList{"http://a:1", "https://user:pw@b"}, c.URLs)
+	require.Equal(t, config.Addr(":9999"), c.AdminAddr)
+	require.Equal(t, config.Cell("eu-1"), c.Cell)
+	require.Equal(t, config.LogLevel("debug"), c.LogLevel)
+	require.Equal(t, config.TopicPrefix("shop.pay"), c.TopicPrefix)
+	require.Equal(t, config.WorkerName("worker-7.shop"), c.Name)
+	require.Equal(t, []time.Duration{700 * time.Millisecond, time.Minute}, []time.Duration{c.Timeout, c.Lease})
+	require.Equal(t, 9, c.Slots)
+}
+
+func TestO6_ABadValueIsRefusedWithWhatToSet(t *testing.T) {
+	t.Parallel()
+	for change, problem := range map[string]string{
+		"PAYONCE_DATABASE_URL=-":                        "PAYONCE_DATABASE_URL is missing: set it to the URL of the application's role",
+		"PAYONCE_DATABASE_URL=":                         "PAYONCE_DATABASE_URL is set and empty",
+		"PAYONCE_DATABASE_URL=host=a dbname=b":          "must have the form postgres://USER",
+		"PAYONCE_DATABASE_URL=mysql://a/b":              "must have the form postgres://USER",
+		"PAYONCE_DATABASE_URL=postgres://a:1":           "must have the form postgres://USER",
+		"PAYONCE_KAFKA_BROKERS=a":                       `"a" is not of the form HOST:PORT; set it to HOST:PORT of one or more brokers`,
+		"PAYONCE_KAFKA_BROKERS=a:1,":                    `"" is not of the form HOST:PORT`,
+		"PAYONCE_KAFKA_BROKERS=:1":                      `":1" is not of the form HOST:PORT`,
+		"PAYONCE_ADMIN_ADDR=8080":                       `"8080" is not of the form HOST:PORT`,
+		"PAYONCE_ADMIN_ADDR=a:80800":                    `"a:80800" is not of the form HOST:PORT`,
+		"PAYONCE_CELL=Main":                             `"Main" is not a name of 1 to 63 characters`,
+		"PAYONCE_TOPIC_PREFIX=a/b":                      `"a/b" is not 1 to 200 characters`,
+		"PAYONCE_LOG_LEVEL=trace":                       `"trace" is not debug, info, warn or error`,
+		"PAYONCE_PROVIDER=card":                         `"card" is not of the form ACCOUNT=CONNECTOR`,
+		"PAYONCE_PROVIDER=Card=simulated":               `"Card=simulated" is not of the form ACCOUNT=CONNECTOR`,
+		"PAYONCE_PROVIDER=card=simulated,card=x":        "it lists the account card twice",
+		"PAYONCE_PROVIDER=card=simulated,b=stripe":      "PAYONCE_PROVIDER lists 2 accounts and PAYONCE_PROVIDER_URL 1 URLs",
+		"PAYONCE_PROVIDER_URL=http://a,ftp://b":         "number 2 of its URLs is not of the form https://HOST:PORT",
+		"PAYONCE_PROVIDER_TIMEOUT=5":                    `missing unit in duration "5"; set it to the longest time`,
+		"PAYONCE_PROVIDER_TIMEOUT=0s":                   "PAYONCE_PROVIDER_TIMEOUT is 0s: set it to a time above zero",
+		"PAYONCE_LEASE=-1s":                             "PAYONCE_LEASE is -1s: set it to a time above zero",
+		"PAYONCE_LEASE=":                                "PAYONCE_LEASE is set and empty: set it to the time for which a claim holds",
+		"PAYONCE_PROVIDER_SLOTS=many":                   `parsing "many"`,
+		"PAYONCE_PROVIDER_SLOTS=-1":                     "PAYONCE_PROVIDER_SLOTS is -1: set it to 1 to 4096, or leave it out",
+		"PAYONCE_WORKER_NAME=a b":                       `"a b" is not 1 to 128 characters`,
+		"PAYONCE_LEASSE=15s":                            "PAYONCE_LEASSE is not a name that payonce knows: remove it, or correct it to one of PAYONCE_ADMIN_ADDR,",
+		"PAYONCE_LEASE_FILE=/run/lease":                 "PAYONCE_LEASE_FILE is not a name that payonce knows",
+		"PAYONCE_DATABASE_URL_FILE=/run/secrets/absent": "PAYONCE_DATABASE_URL and PAYONCE_DATABASE_URL_FILE are both set: remove one of them",
+	} {
+		t.Run(change, func(t *testing.T) {
+			t.Parallel()
+			found := problems(t, workerEnviron(change))
+			require.Len(t, found, 1, "one mistake is one problem: %q", found)
+			require.Contains(t, found[0], problem)
+			name, _, _ := strings.Cut(change, "=")
+			require.Contains(t, found[0], name)
+		})
+	}
+}
+
+func TestO6_AllProblemsAreToldAtOnce(t *testing.T) {
+	t.Parallel()
+	check := func(config.Worker) []string { return []string{"the process's own check"} }
+	_, err := config.Load([]string{
+		"PAYONCE_LEASE=0s", "PAYONCE_CELL=?", "PAYONCE_CEL=main", "PAYONCE_PROVIDER=card=a,b=c", "PAYONCE_PROVIDER_URL=http://a",
+	}, check)
+	var configuration *config.Error
+	require.ErrorAs(t, err, &configuration)
+	require.Len(t, configuration.Problems, 7, err)
+	for _, part := range []string{
+		"PAYONCE_CEL is", "PAYONCE_CELL:", "PAYONCE_DATABASE_URL is missing", "PAYONCE_KAFKA_BROKERS is missing", "lists 2 accounts",
+		"PAYONCE_LEASE is 0s", "the process's own check",
+	} {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+func TestO6_TheNamesOfAllProcessesAndOfKubernetesAreNoMistakes(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, problems(t, workerEnviron(
+		"PAYONCE_HTTP_ADDR=not read by a worker", "PAYONCE_MIGRATE_DATABASE_URL_FILE=/not/read",
+		"PAYONCE_TEST_DATABASE_URL=x", "PAYONCE_DEMO_POSTGRES=download", "PAYONCE_PSPSIM_ADDR=x",
+		"PAYONCE_SERVICE_HOST=10.0.0.1", "PAYONCE_SERVICE_PORT=80", "PAYONCE_SERVICE_PORT_HTTP=80", "PAYONCE_PORT=tcp://10.0.0.1:80",
+		"PAYONCE_PORT_80_TCP=tcp://10.0.0.1:80", "PAYONCE_INTAKE_PORT_80_TCP_ADDR=10.0.0.1", "PAYONCE_INTAKE_SERVICE_HOST=10.0.0.1",
+	)))
+}
+
+func TestASecretCanComeFromAFile(t *testing.T) {
+	t.Parallel()
+	for content, value := range map[string]string{
+		databaseURL: databaseURL, databaseURL + "\n": databaseURL, databaseURL + "\r\n": databaseURL,
+	} {
+		path := filepath.Join(t.TempDir(), "url")
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		c, err := config.Load[config.Worker](workerEnviron("PAYONCE_DATABASE_URL=-", "PAYONCE_DATABASE_URL_FILE="+path))
+		require.NoError(t, err)
+		require.Equal(t, value, string(c.DatabaseURL))
+	}
+}
+
+func TestASecretsFileThatIsNoneIsRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	long, empty := filepath.Join(folder, "long"), filepath.Join(folder, "empty")
+	require.NoError(t, os.WriteFile(long, make([]byte, 1<<20), 0o600))
+	require.NoError(t, os.WriteFile(empty, []byte("\n"), 0o600))
+	for path, problem := range map[string]string{
+		filepath.Join(folder, "absent"): "no such file",
+		folder:                          "cannot be read",
+		long:                            "has more than 65536 bytes",
+		empty:                           "is set and empty",
+	} {
+		found := problems(t, workerEnviron("PAYONCE_DATABASE_URL=-", "PAYONCE_DATABASE_URL_FILE="+path))
+		require.Len(t, found, 1)
+		require.Contains(t, found[0], problem)
+	}
+}
+
+func TestNoMessageHoldsASecret(t *testing.T) {
+	t.Parallel()
+	for _, change := range []string{
+		"PAYONCE_DATABASE_URL=postgres://app:s3cret@host:port/payonce",
+		"PAYONCE_DATABASE_URL=postgres://app:s3%cret@host:1/payonce",
+		"PAYONCE_DATABASE_URL=app:s3cret@host",
+		"PAYONCE_PROVIDER_URL=http://user:s3cret@a:port",
+		"PAYONCE_PROVIDER_URL=http://user:s3%cret@a,http://b",
+		"PAYONCE_PROVIDER_URL=user:s3cret@a",
+	} {
+		found := problems(t, workerEnviron(change))
+		require.Len(t, found, 1, change)
+		require.NotContains(t, found[0], "cret", change)
+	}
+	c, err := config.Load[config.Worker](workerEnviron("PAYONCE_PROVIDER_URL=http://user:s3cret@a"))
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprintf("%v %+v", c, c), "s3cret")
+}
+
+func TestIntakeNeedsTwoPorts(t *testing.T) {
+	t.Parallel()
+	_, err := config.Load[config.Intake](workerEnviron("PAYONCE_HTTP_ADDR=:8080", "PAYONCE_ADMIN_ADDR=:8080"))
+	require.ErrorContains(t, err, "PAYONCE_HTTP_ADDR and PAYONCE_ADMIN_ADDR are both :8080: give them different ports")
+	_, err = config.Load[config.Intake](workerEnviron("PAYONCE_HTTP_ADDR=:0", "PAYONCE_ADMIN_ADDR=:0"))
+	require.NoError(t, err, "each gets a free port")
+}

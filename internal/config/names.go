@@ -1,0 +1,145 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// fileSuffix makes the name of a variable that names a secret's file.
+const fileSuffix = "_FILE"
+
+// secretBytesMax bounds what is read from a secret's file, which may have been
+// given the wrong name.
+const secretBytesMax = 64 << 10
+
+// help says what to set, for each name.
+var help = map[string]string{
+	"DATABASE_URL":         "the URL of the application's role, postgres://payonce_app:PASSWORD@HOST:PORT/DATABASE",
+	"MIGRATE_DATABASE_URL": "the URL of the owner, postgres://payonce_owner:PASSWORD@HOST:PORT/DATABASE",
+	"KAFKA_BROKERS":        "HOST:PORT of one or more brokers, separated by commas",
+	"TOPIC_PREFIX":         "what the names of the shared topics begin with, such as payonce",
+	"HTTP_ADDR":            "HOST:PORT that serves the API, such as :8080",
+	"ADMIN_ADDR":           "HOST:PORT that serves /livez and /readyz, such as :9080",
+	"CELL":                 "the name of this database with its services, such as main",
+	"LOG_LEVEL":            "debug, info, warn or error",
+	"PROVIDER":             "a list of ACCOUNT=CONNECTOR, such as card=simulated,card-b=simulated-nokeys",
+	"PROVIDER_URL":         "the URLs of the accounts in PAYONCE_PROVIDER, in the same order, separated by commas",
+	"PROVIDER_TIMEOUT":     "the longest time that one call to a provider may take, such as 5s",
+	"PROVIDER_SLOTS":       "the number of requests that may be in flight at one provider account, such as 128",
+	"LEASE":                "the time for which a claim holds, such as 15s; longer than PAYONCE_PROVIDER_TIMEOUT",
+	"WORKER_NAME":          "a name that no other worker has",
+}
+
+// variable is one name that a process reads.
+type variable struct {
+	name   string // with the prefix
+	field  string // of the struct
+	help   string
+	secret bool
+}
+
+// namesOf lists the variables of a process, in the order of its struct.
+func namesOf(process any) []variable { return variablesIn(reflect.TypeOf(process)) }
+
+func variablesIn(t reflect.Type) []variable {
+	var variables []variable
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if field.Anonymous {
+			variables = append(variables, variablesIn(field.Type)...)
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("env"), ",")
+		variables = append(variables, variable{
+			name: Prefix + name, field: field.Name, help: help[name], secret: field.Tag.Get("secret") != "",
+		})
+	}
+	return variables
+}
+
+// known are the variables of all processes: a shared environment is no mistake.
+var known = slices.Concat(
+	namesOf(Intake{}), namesOf(Relay{}), namesOf(Worker{}), namesOf(Reconciler{}),
+	namesOf(Migrate{}), namesOf(TopicsTool{}), namesOf(MerchantTool{}),
+)
+
+// othersPrefixes begin names that programs beside the services read.
+var othersPrefixes = []string{Prefix + "TEST_", Prefix + "DEMO_", Prefix + "PSPSIM_"}
+
+// unknownNames reports names of ours that nobody reads: a misspelt name would
+// otherwise leave the default in force without a word.
+func unknownNames(names []string) []string {
+	var problems []string
+	for _, name := range names {
+		if strings.HasPrefix(name, Prefix) && !isKnown(name) && !isInjected(name) {
+			problems = append(problems, fmt.Sprintf("%s is not a name that payonce knows: remove it, or correct it to one of %s",
+				name, strings.Join(knownNames(), ", ")))
+		}
+	}
+	return problems
+}
+
+func isKnown(name string) bool {
+	if slices.ContainsFunc(othersPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		return true
+	}
+	return slices.ContainsFunc(known, func(v variable) bool {
+		return name == v.name || (v.secret && name == v.name+fileSuffix)
+	})
+}
+
+// isInjected reports whether Kubernetes sets the name in each container, for a
+// service that is called payonce or payonce-something.
+func isInjected(name string) bool {
+	return strings.HasSuffix(name, "_SERVICE_HOST") || strings.Contains(name, "_SERVICE_PORT") ||
+		strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_PORT_")
+}
+
+func knownNames() []string {
+	var names []string
+	for _, v := range known {
+		names = append(names, v.name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// value returns what the variable was set to, directly or in its file.
+func (v variable) value(given map[string]string) (value string, set bool, err error) {
+	value, set = given[v.name]
+	path, inFile := given[v.name+fileSuffix]
+	if v.secret && inFile {
+		if set {
+			return "", false, fmt.Errorf("%s and %s are both set: remove one of them", v.name, v.name+fileSuffix)
+		}
+		if value, err = readSecret(path); err != nil {
+			return "", false, fmt.Errorf("%s: %w", v.name+fileSuffix, err)
+		}
+		set = true
+	}
+	if set && value == "" {
+		return "", false, fmt.Errorf("%s is set and empty: set it to %s, or remove it", v.name, v.help)
+	}
+	return value, set, nil
+}
+
+// readSecret reads a file without the newline that editors leave at its end.
+func readSecret(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the file cannot be read: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, secretBytesMax+1))
+	if err != nil {
+		return "", fmt.Errorf("the file cannot be read: %w", err)
+	}
+	if len(content) > secretBytesMax {
+		return "", fmt.Errorf("the file %s has more than %d bytes and is no secret", path, secretBytesMax)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// DatabaseURL leads to PostgreSQL and holds a password, which it does not show:
+// convert it to string to use it.
+type DatabaseURL string
+
+var errDatabaseURL = errors.New("it cannot be parsed: it must have the form postgres://USER:PASSWORD@HOST:PORT/DATABASE, " +
+	"with special characters of the password percent-encoded")
+
+// UnmarshalText checks the form. It does not connect.
+func (d *DatabaseURL) UnmarshalText(text []byte) error {
+	parsed, err := url.Parse(string(text))
+	if err != nil || (parsed.Scheme != "postgres" && parsed.Scheme != "postgresql") || parsed.Path == "" || parsed.Path == "/" {
+		return errDatabaseURL // the parser's error would quote the password
+	}
+	*d = DatabaseURL(text)
+	return nil
+}
+
+// String hides the URL.
+func (DatabaseURL) String() string { return "(hidden)" }
+
+// Addr is HOST:PORT to listen on. An empty host is every interface, port 0 any
+// free one.
+type Addr string
+
+// UnmarshalText checks the form.
+func (a *Addr) UnmarshalText(text []byte) error {
+	if _, port, err := net.SplitHostPort(string(text)); err != nil || !isPort(port) {
+		return fmt.Errorf("%q is not of the form HOST:PORT", text)
+	}
+	*a = Addr(text)
+	return nil
+}
+
+func (a Addr) anyPort() bool { return strings.HasSuffix(string(a), ":0") }
+
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
+}
+
+// Brokers are addresses HOST:PORT to start from.
+type Brokers []string
+
+// UnmarshalText reads a list that is separated by commas.
+func (b *Brokers) UnmarshalText(text []byte) error {
+	brokers := split(string(text))
+	for _, broker := range brokers {
+		host, port, err := net.SplitHostPort(broker)
+		if err != nil || host == "" || !isPort(port) {
+			return fmt.Errorf("%q is not of the form HOST:PORT", broker)
+		}
+	}
+	*b = brokers
+	return nil
+}
+
+// Account is a provider account and the connector that speaks to it.
+type Account struct{ Name, Connector string }
+
+// AccountList has different names.
+type AccountList []Account
+
+// accountName is the form of a provider account in the database.
+var accountName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// UnmarshalText reads ACCOUNT=CONNECTOR,…. It does not know the connectors.
+func (l *AccountList) UnmarshalText(text []byte) error {
+	var list AccountList
+	for _, item := range split(string(text)) {
+		name, connector, ok := strings.Cut(item, "=")
+		if !ok || connector == "" || !accountName.MatchString(name) {
+			return fmt.Errorf("%q is not of the form ACCOUNT=CONNECTOR, with an account of 1 to 63 characters of a-z, 0-9 and -", item)
+		}
+		if slices.ContainsFunc(list, func(a Account) bool { return a.Name == name }) {
+			return fmt.Errorf("it lists the account %s twice", name)
+		}
+		list = append(list, Account{Name: name, Connector: connector})
+	}
+	*l = list
+	return nil
+}
+
+// URLList may hold credentials, which it does not show.
+type URLList []string
+
+// UnmarshalText reads http and https URLs, separated by commas.
+func (l *URLList) UnmarshalText(text []byte) error {
+	urls := split(string(text))
+	for i, item := range urls {
+		parsed, err := url.Parse(item)
+		if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
+			return fmt.Errorf("number %d of its URLs is not of the form https://HOST:PORT", i+1)
+		}
+	}
+	*l = urls
+	return nil
+}
+
+// String hides the URLs.
+func (URLList) String() string { return "(hidden)" }
+
+// Cell names a cell. It becomes part of a URI.
+type Cell string
+
+// UnmarshalText checks the form.
+func (c *Cell) UnmarshalText(text []byte) error {
+	if !accountName.Match(text) {
+		return fmt.Errorf("%q is not a name of 1 to 63 characters of a-z, 0-9 and -", text)
+	}
+	*c = Cell(text)
+	return nil
+}
+
+// TopicPrefix begins the names of topics.
+type TopicPrefix string
+
+// 200 characters leave room for what follows within Kafka's 249.
+var topicPrefix = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}$`)
+
+// UnmarshalText checks that Kafka takes such names.
+func (p *TopicPrefix) UnmarshalText(text []byte) error {
+	if !topicPrefix.Match(text) {
+		return fmt.Errorf("%q is not 1 to 200 characters of a-z, A-Z, 0-9, '.', '_' and '-'", text)
+	}
+	*p = TopicPrefix(text)
+	return nil
+}
+
+// LogLevel is the least level that is logged.
+type LogLevel string
+
+// UnmarshalText knows four levels.
+func (l *LogLevel) UnmarshalText(text []byte) error {
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, string(text)) {
+		return fmt.Errorf("%q is not debug, info, warn or error", text)
+	}
+	*l = LogLevel(text)
+	return nil
+}
+
+// WorkerName names one worker.
+type WorkerName string
+
+var workerName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,127}$`)
+
+// UnmarshalText checks the form.
+func (n *WorkerName) UnmarshalText(text []byte) error {
+	if !workerName.Match(text) {
+		return fmt.Errorf("%q is not 1 to 128 characters of a-z, A-Z, 0-9, '.', '_' and '-'", text)
+	}
+	*n = WorkerName(text)
+	return nil
+}
+
+// split takes a list apart. An empty item stays one, so that it is refused.
+func split(list string) []string {
+	items := strings.Split(list, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
+}
