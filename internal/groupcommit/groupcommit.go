@@ -1,11 +1,13 @@
 // Package groupcommit lets requests that arrive together share a transaction.
 //
 //	many callers ──Do──> queue ──> one transaction ──> each caller's answer
+//	                                  └── failed ──> a transaction each
 //
 // While one group commits, the next one collects: there is no timer and no added
 // wait, an idle queue commits a group of one at once. Its promise: a request that
-// fails fails alone. When a group fails, for whatever reason, each of its
-// requests gets a transaction of its own and its own answer.
+// fails fails alone, and one that has to wait keeps nobody else waiting. When a
+// group cannot be written, each of its requests gets a transaction and an answer
+// of its own.
 package groupcommit
 
 import (
@@ -17,6 +19,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/payonce/payonce/internal/postgres"
 )
 
 // ErrStopped is returned to requests that were not taken up before Run ended.
@@ -38,16 +42,20 @@ type Settings struct {
 // the order in which they were given. It must have no effect outside of tx.
 type Apply[In, Out any] func(ctx context.Context, tx pgx.Tx, group []In) ([]Out, error)
 
-// Committer groups requests. Make it with New; Do works while Run does.
+// Committer groups requests. Make it with New; Do works while Run does. It uses
+// up to Committers + 2 × LaneConns connections at once.
 type Committer[In, Out any] struct {
 	pool     *pgxpool.Pool
 	settings Settings
 	apply    Apply[In, Out]
 	queue    chan *request[In, Out]
 	stopped  chan struct{}
+	looks    lane // requests whose group failed
+	waits    lane // requests that met a held row
 }
 
 type request[In, Out any] struct {
+	ctx  context.Context //nolint:containedctx // the caller's, to leave out requests that nobody waits for
 	in   In
 	out  Out
 	err  error
@@ -59,15 +67,30 @@ func New[In, Out any](pool *pgxpool.Pool, s Settings, apply Apply[In, Out]) *Com
 	return &Committer[In, Out]{
 		pool: pool, settings: s, apply: apply,
 		queue: make(chan *request[In, Out], s.QueueMax), stopped: make(chan struct{}),
+		looks: newLane(), waits: newLane(),
 	}
 }
 
 // Do waits until in has been committed, or has failed alone, and returns its
-// answer. When ctx ends first, Do returns its error, and the request may still be
-// committed: ask again to find out. An error of the commit itself is as open.
+// answer. A lock that was not to be had for AloneLockWait is an error of
+// postgres.IsLockConflict. When ctx ends first, Do returns its error, and the
+// request may still be committed: ask again to find out. An error of the commit
+// itself is as open.
 func (c *Committer[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	out, err := c.inGroup(ctx, in)
+	if errors.Is(err, errSplit) {
+		out, err = c.look(ctx, in)
+	}
+	if postgres.IsLockConflict(err) {
+		out, err = c.wait(ctx, in, err)
+	}
+	return out, err
+}
+
+// inGroup queues a request and waits for what becomes of its group.
+func (c *Committer[In, Out]) inGroup(ctx context.Context, in In) (Out, error) {
 	var none Out
-	r := &request[In, Out]{in: in, done: make(chan struct{})}
+	r := &request[In, Out]{ctx: ctx, in: in, done: make(chan struct{})}
 	select {
 	case c.queue <- r:
 	case <-c.stopped:
@@ -116,31 +139,34 @@ func (c *Committer[In, Out]) commitGroups(ctx context.Context) {
 	}
 }
 
-// collect takes what is there, without waiting for more.
+// collect takes what is there, without waiting for more, and leaves out what
+// nobody waits for any more.
 func (c *Committer[In, Out]) collect(first *request[In, Out]) []*request[In, Out] {
-	group := []*request[In, Out]{first}
-	for len(group) < c.settings.GroupMax {
-		select {
-		case next := <-c.queue:
+	var group []*request[In, Out]
+	for next := first; ; {
+		if next.ctx.Err() == nil {
 			group = append(group, next)
+		}
+		if len(group) == c.settings.GroupMax {
+			return group
+		}
+		select {
+		case next = <-c.queue:
 		default:
 			return group
 		}
 	}
-	return group
 }
 
+// commit writes a group and answers its requests. From here on no caller's
+// context counts: one that leaves must not take the others with it.
 func (c *Committer[In, Out]) commit(ctx context.Context, group []*request[In, Out]) {
-	lockWait := c.settings.GroupLockWait
-	if len(group) == 1 {
-		lockWait = c.settings.AloneLockWait
-	}
-	answers, err := c.transact(ctx, group, lockWait)
-	if err != nil && len(group) > 1 {
-		for i := range group {
-			c.commit(ctx, group[i:i+1])
-		}
+	if len(group) == 0 {
 		return
+	}
+	answers, err := c.transact(ctx, c.settings.GroupLockWait, postgres.Column(group, func(r *request[In, Out]) In { return r.in }))
+	if len(group) > 1 && c.mayFailAlone(err) {
+		err = errSplit
 	}
 	for i, r := range group {
 		r.err = err
@@ -151,18 +177,18 @@ func (c *Committer[In, Out]) commit(ctx context.Context, group []*request[In, Ou
 	}
 }
 
-func (c *Committer[In, Out]) transact(ctx context.Context, group []*request[In, Out], lockWait time.Duration) ([]Out, error) {
+// mayFailAlone reports whether one request can have failed the group. An outage
+// fails them all, and so may a commit whose answer was lost: to write it again
+// would not be to find out.
+func (c *Committer[In, Out]) mayFailAlone(err error) bool {
+	return err != nil && !postgres.IsUnavailable(err) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+func (c *Committer[In, Out]) transact(ctx context.Context, lockWait time.Duration, in []In) ([]Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.CommitWait)
 	defer cancel()
-	in := make([]In, len(group))
-	for i, r := range group {
-		in[i] = r.in
-	}
 	var out []Out
-	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		if err := SetLockWait(ctx, tx, lockWait); err != nil {
-			return err
-		}
+	err := pgx.BeginTxFunc(ctx, c.pool, beginWithLockWait(lockWait), func(tx pgx.Tx) error {
 		var err error
 		out, err = c.apply(ctx, tx, in)
 		return err
@@ -171,13 +197,4 @@ func (c *Committer[In, Out]) transact(ctx context.Context, group []*request[In, 
 		return nil, fmt.Errorf("%d answers for %d requests", len(out), len(in))
 	}
 	return out, err
-}
-
-// SetLockWait bounds how long each statement of tx waits for a lock. Past it the
-// statement fails with SQLSTATE 55P03.
-func SetLockWait(ctx context.Context, tx pgx.Tx, wait time.Duration) error {
-	if _, err := tx.Exec(ctx, "SELECT set_config('lock_timeout', $1, true)", fmt.Sprintf("%dms", wait.Milliseconds())); err != nil {
-		return fmt.Errorf("bounding lock waits: %w", err)
-	}
-	return nil
 }
