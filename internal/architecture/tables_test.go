@@ -132,6 +132,11 @@ var packages = arrows{
 				"internal/reconcile internal/testkit internal/testkit/fixture internal/worker pkg/event pkg/payment",
 			modules: "testify uuid zap",
 		},
+		{
+			pkg:     "internal/testkit/settle", // outcomes, for tests of what came before
+			imports: "internal/evidence internal/operation internal/outcome pkg/event pkg/money pkg/payment",
+			modules: "pgx testify uuid",
+		},
 		{pkg: "internal/architecture"},
 	},
 	modules: map[string]string{
@@ -160,7 +165,8 @@ var packages = arrows{
 		"uuid":              "github.com/google/uuid",
 		"zap":               "go.uber.org/zap",
 	},
-	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig pkg/event pkg/money pkg/payment schema",
+	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig internal/testkit/settle " +
+		"pkg/event pkg/money pkg/payment schema",
 	testModules: "goleak kadm kfake kgo kmsg pgx rapid sync testify uuid zap",
 }
 
