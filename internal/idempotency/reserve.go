@@ -66,8 +66,8 @@ func Reserve(ctx context.Context, tx pgx.Tx, entries []Entry) ([]Record, error) 
 		return nil, err
 	}
 	var batch pgx.Batch
-	batch.Queue(reserveKeysSQL, columns...)
 	var records []Record
+	batch.Queue(reserveKeysSQL, columns...)
 	batch.Queue(readKeysSQL, columns[:3]...).Query(func(rows pgx.Rows) error {
 		records, err = pgx.CollectRows(rows, scanRecord)
 		return err
@@ -75,10 +75,28 @@ func Reserve(ctx context.Context, tx pgx.Tx, entries []Entry) ([]Record, error) 
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return nil, fmt.Errorf("reserving idempotency keys: %w", err)
 	}
-	if len(records) != len(entries) {
-		return nil, fmt.Errorf("%d of %d keys found: %w", len(records), len(entries), ErrKeyVanished)
+	return records, allFound(records, entries)
+}
+
+// Read returns, in the order of the entries, what each key stands for. It returns
+// ErrKeyVanished when one of them stands for nothing.
+func Read(ctx context.Context, tx pgx.Tx, entries []Entry) ([]Record, error) {
+	rows, err := tx.Query(ctx, readKeysSQL, scopeColumns(entries)...)
+	if err != nil {
+		return nil, fmt.Errorf("reading idempotency keys: %w", err)
 	}
-	return records, nil
+	records, err := pgx.CollectRows(rows, scanRecord)
+	if err != nil {
+		return nil, fmt.Errorf("reading idempotency keys: %w", err)
+	}
+	return records, allFound(records, entries)
+}
+
+func allFound(records []Record, entries []Entry) error {
+	if len(records) != len(entries) {
+		return fmt.Errorf("%d of %d idempotency keys found: %w", len(records), len(entries), ErrKeyVanished)
+	}
+	return nil
 }
 
 // Release gives back keys that this transaction has reserved for requests which

@@ -1,0 +1,154 @@
+package accept
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/outbox"
+	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Accept takes the requests on, in the caller's transaction, and answers each, in
+// their order, as if they had come one after the other. The answers hold once
+// that transaction has committed.
+//
+// It waits for concurrent transactions that hold the same keys, invoices or
+// external references, at most as long as lock_timeout. Any error means that the
+// transaction must be rolled back; operation.ErrEntangled and
+// idempotency.ErrKeyVanished mean besides that the requests should be tried again
+// one by one.
+func (r Rules) Accept(ctx context.Context, tx pgx.Tx, requests []Request) ([]Result, error) {
+	candidates := make([]*candidate, len(requests))
+	for i, request := range requests {
+		var err error
+		if candidates[i], err = newCandidate(request); err != nil {
+			return nil, err
+		}
+	}
+	// Of several requests with one key the first one decides what the key stands
+	// for. Only when it is refused, and its key with it, does a different one
+	// behind it get a try of its own.
+	for pending := candidates; len(pending) > 0; {
+		firsts, repeats := splitByKey(pending)
+		if err := r.acceptFirsts(ctx, tx, firsts); err != nil {
+			return nil, err
+		}
+		var err error
+		if pending, err = settleRepeats(firsts, repeats); err != nil {
+			return nil, err
+		}
+	}
+	if err := show(ctx, tx, candidates); err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(candidates))
+	for i, c := range candidates {
+		results[i] = c.result
+	}
+	return results, nil
+}
+
+// acceptFirsts takes candidates with different keys through the tables, in the
+// lock order: keys, identities, payments, operations.
+func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate) error {
+	records, err := idempotency.Reserve(ctx, tx, entries(firsts))
+	if err != nil {
+		return err
+	}
+	var fresh []*candidate
+	for i, c := range firsts {
+		if c.record = records[i]; c.fresh() && !r.refuse(c) {
+			fresh = append(fresh, c)
+		}
+	}
+	if err := holdIdentities(ctx, tx, fresh); err != nil {
+		return err
+	}
+	if refused := filter(firsts, (*candidate).refused); len(refused) > 0 {
+		if err := idempotency.Release(ctx, tx, entries(refused)); err != nil {
+			return err
+		}
+	}
+	return r.write(ctx, tx, filter(fresh, func(c *candidate) bool { return !c.refused() }))
+}
+
+// refuse applies the rules that hold at the first acceptance only: a repeat of an
+// accepted request is answered whatever the time and the configuration are now.
+func (r Rules) refuse(c *candidate) bool {
+	var invalid InvalidError
+	if before := c.request.chargeBefore; before != nil && !before.After(c.record.ReservedAt) {
+		invalid.add(FieldChargeBefore, "has passed")
+	}
+	if r.Chargeable != nil {
+		if err := r.Chargeable(c.request.providerAccount, c.request.amount); err != nil {
+			invalid.add(FieldAmount, err.Error())
+		}
+	}
+	if len(invalid.Fields) == 0 {
+		return false
+	}
+	c.result = Result{Outcome: OutcomeRefused, Refusal: &invalid}
+	return true
+}
+
+// holdIdentities claims invoices and external references. Who does not get one is
+// in conflict with the payment that has it.
+func holdIdentities(ctx context.Context, tx pgx.Tx, fresh []*candidate) error {
+	if len(fresh) == 0 {
+		return nil
+	}
+	holders, err := operation.HoldIdentities(ctx, tx, payments(fresh))
+	if err != nil {
+		return err
+	}
+	for _, c := range fresh {
+		if holder, taken := holders[c.payment.PaymentID]; taken {
+			c.result = Result{Outcome: OutcomeConflicting, PaymentID: holder}
+		}
+	}
+	return nil
+}
+
+// write makes the payments that nothing stands against, with the event that asks
+// for their charge.
+func (r Rules) write(ctx context.Context, tx pgx.Tx, accepted []*candidate) error {
+	if len(accepted) == 0 {
+		return nil
+	}
+	at, err := operation.Create(ctx, tx, payments(accepted))
+	if err != nil {
+		return err
+	}
+	history := make([]operation.History, len(accepted))
+	events := make([]event.Event, len(accepted))
+	for i, c := range accepted {
+		c.result = Result{Outcome: OutcomeAccepted, PaymentID: c.payment.PaymentID}
+		if events[i], err = r.requested(c.payment, at[c.payment.PaymentID]); err != nil {
+			return err
+		}
+		history[i] = operation.History{
+			PaymentID: c.payment.PaymentID, OperationID: c.payment.OperationID, To: payment.OperationCreated, Event: &events[i],
+		}
+	}
+	return record(ctx, tx, history, events)
+}
+
+// record sends what comes last in one round trip.
+func record(ctx context.Context, tx pgx.Tx, history []operation.History, events []event.Event) error {
+	var batch pgx.Batch
+	if err := operation.QueueHistory(&batch, history); err != nil {
+		return err
+	}
+	if err := outbox.Queue(&batch, events); err != nil {
+		return err
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return fmt.Errorf("recording %d accepted payments: %w", len(history), err)
+	}
+	return nil
+}

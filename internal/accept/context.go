@@ -1,0 +1,53 @@
+package accept
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/payonce/payonce/pkg/event"
+)
+
+const traceParentHeader = "traceparent"
+
+// context is what every event of the payment carries on. An empty correlation id
+// becomes the payment's id once it has one.
+func (c Command) context() event.Context {
+	return event.Context{
+		TraceParent:    traceParent(c.TraceParent),
+		CorrelationID:  sane(c.CorrelationID),
+		CausationID:    sane(c.CausationID),
+		IdempotencyKey: c.IdempotencyKey,
+	}
+}
+
+// sane returns id, or nothing when it would do harm in a header or a log line.
+func sane(id string) string {
+	if len(id) > CorrelationIDCharsMax || strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' }) {
+		return ""
+	}
+	return id
+}
+
+// traceParent carries on a valid W3C trace context and begins a trace of its own
+// otherwise, which is not sampled: nobody has recorded its first span.
+func traceParent(incoming string) string {
+	propagator := propagation.TraceContext{}
+	ctx := propagator.Extract(context.Background(), propagation.MapCarrier{traceParentHeader: incoming})
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = trace.ContextWithSpanContext(ctx, newSpanContext())
+	}
+	carrier := propagation.MapCarrier{}
+	propagator.Inject(ctx, carrier)
+	return carrier[traceParentHeader]
+}
+
+func newSpanContext() trace.SpanContext {
+	var config trace.SpanContextConfig
+	_, _ = rand.Read(config.TraceID[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(config.SpanID[:])
+	return trace.NewSpanContext(config)
+}

@@ -1,0 +1,141 @@
+package accept
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// settleRepeats gives each repeat what its key stands for now. It returns those
+// whose key stands for nothing any more, because the first one was refused, and
+// which ask for something else than that one did.
+func settleRepeats(firsts, repeats []*candidate) ([]*candidate, error) {
+	byKey := make(map[idempotency.Scope]*candidate, len(firsts))
+	for _, first := range firsts {
+		byKey[first.entry.Scope] = first
+	}
+	var pending []*candidate
+	for _, c := range repeats {
+		first := byKey[c.entry.Scope]
+		if !first.refused() {
+			c.record = first.record
+			continue
+		}
+		differing, err := first.record.Differences(c.entry.Request)
+		if err != nil {
+			return nil, err
+		}
+		if len(differing) > 0 {
+			pending = append(pending, c)
+		} else {
+			c.result = first.result
+		}
+	}
+	return pending, nil
+}
+
+// show completes the results with what the database holds.
+func show(ctx context.Context, tx pgx.Tx, candidates []*candidate) error {
+	var shown []*candidate
+	for _, c := range candidates {
+		if c.result.Outcome == 0 {
+			if err := c.judge(); err != nil {
+				return err
+			}
+		}
+		if c.result.PaymentID != uuid.Nil && c.result.Answer == nil {
+			shown = append(shown, c)
+		}
+	}
+	if err := showPayments(ctx, tx, shown); err != nil {
+		return err
+	}
+	return showLateAnswers(ctx, tx, shown)
+}
+
+// judge compares the request with the one that its key stands for.
+func (c *candidate) judge() error {
+	differing, err := c.record.Differences(c.entry.Request)
+	switch {
+	case err != nil:
+		return err
+	case len(differing) > 0:
+		c.result = Result{Outcome: OutcomeMismatched, Differing: differing}
+	default:
+		c.result = Result{Outcome: OutcomeReplayed, PaymentID: c.record.ResourceID}
+		c.answer()
+	}
+	return nil
+}
+
+// answer takes over the stored answer, when there is one.
+func (c *candidate) answer() {
+	if c.record.Answered() {
+		c.result.Answer = &Answer{Status: c.record.Status, Body: c.record.Body}
+	}
+}
+
+// showPayments reads the payments as they stand now.
+func showPayments(ctx context.Context, tx pgx.Tx, shown []*candidate) error {
+	ids := map[uuid.UUID][]uuid.UUID{} // by merchant
+	for _, c := range shown {
+		ids[c.request.merchantID] = append(ids[c.request.merchantID], c.result.PaymentID)
+	}
+	views := make(map[uuid.UUID]payment.View, len(shown))
+	for merchant, wanted := range ids {
+		found, err := operation.Views(ctx, tx, merchant, wanted)
+		if err != nil {
+			return err
+		}
+		for id, view := range found {
+			views[id] = view
+		}
+	}
+	for _, c := range shown {
+		view, found := views[c.result.PaymentID]
+		if !found {
+			return fmt.Errorf("payment %s has a key or an identity and cannot be found", c.result.PaymentID)
+		}
+		c.result.Payment = view
+		if c.result.Outcome == OutcomeConflicting {
+			c.result.Holds = c.held(view)
+		}
+	}
+	return nil
+}
+
+// held names the field of the request that another payment holds.
+func (c *candidate) held(by payment.View) string {
+	if by.InvoiceID == c.request.invoiceID && by.PaymentType == c.request.paymentType {
+		return FieldInvoiceID
+	}
+	return FieldExternalReference
+}
+
+// showLateAnswers reads keys again whose payment became final between two
+// statements: the key was read as open, then an outcome committed, then the
+// payment was read as final. The outcome stored the answer in the same commit,
+// and a final payment's answer is that one, byte for byte.
+func showLateAnswers(ctx context.Context, tx pgx.Tx, shown []*candidate) error {
+	late := filter(shown, func(c *candidate) bool {
+		return c.result.Outcome == OutcomeReplayed && c.result.Payment.State.Final()
+	})
+	if len(late) == 0 {
+		return nil
+	}
+	records, err := idempotency.Read(ctx, tx, entries(late))
+	if err != nil {
+		return err
+	}
+	for i, c := range late {
+		c.record = records[i]
+		c.answer()
+	}
+	return nil
+}
