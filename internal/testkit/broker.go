@@ -3,11 +3,13 @@ package testkit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -26,6 +28,8 @@ const (
 	partitions = 16
 	// topicsWait bounds creating and deleting a test's topics on a real broker.
 	topicsWait = 60 * time.Second
+	// topicsInterval is between two looks whether the topics can be used yet.
+	topicsInterval = 20 * time.Millisecond
 )
 
 // Broker is a Kafka with the shared topics of one test.
@@ -83,6 +87,7 @@ func (b Broker) createTopics(t testing.TB) {
 	created, err := admin.CreateTopics(ctx, partitions, 1, nil, b.Topics.All()...)
 	require.NoError(t, err)
 	require.NoError(t, created.Error())
+	require.NoError(t, b.awaitTopics(ctx, admin))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), topicsWait)
 		defer cancel()
@@ -90,6 +95,19 @@ func (b Broker) createTopics(t testing.TB) {
 		require.NoError(t, err)
 		require.NoError(t, deleted.Error())
 	})
+}
+
+// awaitTopics returns once each partition's leader knows it. Creating a topic is
+// done when the controller has written it down, which the brokers hear of later.
+func (b Broker) awaitTopics(ctx context.Context, admin *kadm.Client) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		offsets, err := admin.ListEndOffsets(ctx, b.Topics.All()...)
+		return struct{}{}, errors.Join(err, offsets.Error())
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(topicsInterval)), backoff.WithMaxElapsedTime(topicsWait))
+	if err != nil {
+		return fmt.Errorf("waiting for the topics: %w", err)
+	}
+	return nil
 }
 
 var realBroker = shared(func(ctx context.Context) ([]string, error) {
