@@ -180,6 +180,7 @@ var tables = owners{
 		{pkg: "internal/outbox", tables: "outbox outbox_lane outbox_parked"},
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
+		{pkg: "examples/billing", tables: "billed"},
 		{pkg: "schema", tables: "operation_arrow"}, // the same in every installation
 	},
 	migrations: "schema",
