@@ -40,23 +40,30 @@ func (s *Server) move(w http.ResponseWriter, r *http.Request, k kind) {
 		refuse(w, http.StatusBadRequest, codeInvalid, err.Error())
 		return
 	}
+	step, done, err := s.process(o)
+	switch {
+	case errors.Is(err, errKeyReused):
+		refuse(w, http.StatusConflict, codeKeyReused, err.Error())
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, codeBroken, err.Error())
+	default:
+		answer(w, step, done)
+	}
+}
+
+// process does all but answer. The call is no longer open when it returns: a
+// client that has its answer must not find its own call still counted.
+func (s *Server) process(o order) (Step, result, error) {
 	arrival := s.book.arrive(o.reference)
 	defer s.book.leave(o.reference)
 	p := s.planner.Load()
 	step := p.plan(o.reference, o.method, arrival)
 	o.outcome, o.pendingFor = step.outcome, p.pendingFor()
-
 	done, err := s.carryOut(o, step, p.faults)
-	if errors.Is(err, errKeyReused) {
-		refuse(w, http.StatusConflict, codeKeyReused, err.Error())
-		return
+	if err == nil {
+		s.sleep(step.delayAfter)
 	}
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, codeBroken, err.Error())
-		return
-	}
-	s.sleep(step.delayAfter)
-	answer(w, step, done)
+	return step, done, err
 }
 
 // readOrder reads the whole request, so that a cut comes after it and not inside.
