@@ -49,10 +49,11 @@ func permitFrom(ctx context.Context) *Permit {
 // request was sent or ever will be. For a permit that was written under the
 // answer is false for ever: whether those bytes arrived is the provider's to say.
 //
-// Reading the record without revoking would not be enough. On a cancelled context
-// net/http returns to us at once, while its write loop, another goroutine, may
-// have taken up the request and not yet written: we read "nothing written", the
-// operation goes back to created, and then the write loop sends it.
+// Reading the record without revoking would rest on the order in which net/http
+// does things: its write loop is another goroutine, and on a cancelled context the
+// call returns while that loop may have taken up the request and written nothing
+// yet. If it then wrote: we read "nothing written", the operation goes back to
+// created, someone else sends it, and the provider gets it twice.
 func (p *Permit) NotSent() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,6 +85,23 @@ func TestAPermitIsForOneRequest(t *testing.T) {
 	require.False(t, permit.NotSent())
 	server.Close()
 	require.Equal(t, 1, server.Arrivals())
+}
+
+// Whatever is still on its way to the wire when "not sent" is concluded must stay
+// off it.
+func TestOnceNotSentIsConcludedNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	server := conformance.NewServer(t, func(c *conformance.Conn) {
+		if c.Started() {
+			c.Reset()
+		}
+	})
+	ctx, permit := provider.WithPermit(t.Context(), soon())
+	require.True(t, permit.NotSent())
+	require.ErrorIs(t, discard(t, newClient(t, nil), newPost(t, server.URL(), "{}").WithContext(ctx)), provider.ErrPermitRevoked)
+	require.True(t, permit.NotSent())
+	server.Close()
+	require.Zero(t, server.Arrivals())
 }
 
 // The deadline can pass while the connection is being made. The server's handshake
@@ -165,14 +183,17 @@ func TestAStopDeadlineDoesNotOutliveItsRequest(t *testing.T) {
 	require.Equal(t, 1, server.Accepted(), "all on one connection")
 }
 
-// The server reads the header and nothing else, until the buffers are full and the
-// deadline cuts the request in the middle.
-func TestADeadlineBetweenHeaderAndBodyIsUnclear(t *testing.T) {
+// The server reads the first bytes and nothing else, until the buffers are full and
+// the deadline cuts the request in the middle. What the kernel still holds of it
+// then must not be delivered when the server, or the network, wakes up again.
+func TestADeadlineInsideTheRequestIsUnclearAndDropsTheRest(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20 // beyond what the buffers of a loopback connection hold
+	gaveUp, ended := make(chan struct{}), make(chan error, 1)
 	server := conformance.NewServer(t, func(c *conformance.Conn) {
 		if c.Started() {
-			c.Held()
+			<-gaveUp
+			ended <- c.Drain()
 		}
 	})
 	client := newClient(t, nil)
@@ -181,11 +202,13 @@ func TestADeadlineBetweenHeaderAndBodyIsUnclear(t *testing.T) {
 	require.NoError(t, err)
 	req.ContentLength = size
 	err = discard(t, client, req)
+	close(gaveUp)
 	require.Error(t, err)
 	require.False(t, permit.NotSent(), "the header is out: %v", err)
 	var timeout net.Error
 	require.ErrorAs(t, err, &timeout)
 	require.True(t, timeout.Timeout(), "%v", err)
+	require.ErrorIs(t, <-ended, syscall.ECONNRESET, "dropped, not delivered to the end")
 }
 
 type zeros struct{}
@@ -193,6 +216,19 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
+}
+
+func TestAnAnswerWithoutBoundsIsNotRead(t *testing.T) {
+	t.Parallel()
+	server := conformance.NewServer(t, func(c *conformance.Conn) {
+		if _, _, ok := c.Request(); ok {
+			c.Answer(http.StatusOK, "text/plain", strings.Repeat("x", provider.AnswerBytesMax+1))
+		}
+	})
+	_, answer, ok := provider.Post(newClient(t, nil), newPost(t, server.URL(), "{}"), soon())
+	require.False(t, ok)
+	require.False(t, answer.NotSent)
+	require.ErrorIs(t, answer.Err, provider.ErrAnswerTooLarge)
 }
 
 func TestTheEarlierOfTwoClocksCounts(t *testing.T) {

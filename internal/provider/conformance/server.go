@@ -167,6 +167,9 @@ func (c *Conn) Ended() {
 	}
 }
 
-// Held keeps the connection open and reads nothing more of it, until the test
-// ends.
-func (c *Conn) Held() { <-c.server.done }
+// Drain reads whatever the client's side still delivers and returns how it ended:
+// nil for an ordinary close.
+func (c *Conn) Drain() error {
+	_, err := io.Copy(io.Discard, c.reader)
+	return err
+}

@@ -84,7 +84,7 @@ func (s Subject) stopPassed(t *testing.T) {
 		require.ErrorIs(t, answer.Err, provider.ErrStopDeadline, name)
 	}
 	server.Close()
-	require.Zero(t, server.Arrivals())
+	require.Zero(t, server.Accepted(), "it does not even connect")
 }
 
 // reusedConnections is where net/http repeats requests by itself. The first send
