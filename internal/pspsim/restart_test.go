@@ -26,7 +26,7 @@ func TestWhatWasAnsweredSurvivesARestart(t *testing.T) {
 	b.charge("R4", "k4")
 	b.closeDoor("R4")
 	b.closeDoor("R5")
-	b.faults(pspsim.Faults{Rates: pspsim.Rates{Pending: 1, PendingMS: 100}})
+	b.faults(pspsim.Faults{Rates: pspsim.Rates{Pending: 1, PendingMS: 3000}})
 	b.charge("R6", "k6")
 	before := b.server.Oracle()
 	b.stop()

@@ -57,7 +57,7 @@ func TestU4_AVoidOfAnUnseenReferenceClosesTheDoor(t *testing.T) {
 func TestU4_AClosedDoorAlsoStopsAChargeThatIsAlreadyInside(t *testing.T) {
 	t.Parallel()
 	b := start(t, pspsim.Options{})
-	b.script("delay_before:300ms")
+	b.script("delay_before:3s")
 	late := make(chan reply, 1)
 	go func() { late <- b.charge("R1", "k1") }()
 	b.eventually(func() bool { return b.counts("R1").Open == 1 })
@@ -85,7 +85,7 @@ func TestAVoidByReferenceTakesBackWhatIsThere(t *testing.T) {
 func TestAVoidedPendingChargeNeverCaptures(t *testing.T) {
 	t.Parallel()
 	b := start(t, pspsim.Options{})
-	b.faults(pspsim.Faults{Rates: pspsim.Rates{Pending: 1, PendingMS: 50}})
+	b.faults(pspsim.Faults{Rates: pspsim.Rates{Pending: 1, PendingMS: 2000}})
 	b.charge("R1", "k1")
 	require.Equal(t, pspsim.StatusVoided, b.closeDoor("R1")[0].Status)
 	b.charge("R2", "k2")
@@ -100,7 +100,7 @@ func TestTheInquiryCanBeOffOrLag(t *testing.T) {
 	b.faults(pspsim.Faults{Inquiry: pspsim.InquiryOff})
 	require.Equal(t, http.StatusNotFound, b.do(http.MethodGet, "/v1/charges?reference=R1", "", nil).status)
 
-	b.faults(pspsim.Faults{Inquiry: pspsim.InquiryLagging, InquiryLag: pspsim.Duration(200 * time.Millisecond)})
+	b.faults(pspsim.Faults{Inquiry: pspsim.InquiryLagging, InquiryLag: pspsim.Duration(2 * time.Second)})
 	b.charge("R2", "k2")
 	require.Empty(t, b.find("R2"), "charged, and not shown yet")
 	b.eventually(func() bool { return len(b.find("R2")) == 1 })

@@ -58,7 +58,7 @@ func (b *bundle) script(steps ...string) {
 		require.NoError(b.t, err)
 		script.Steps = append(script.Steps, step)
 	}
-	require.NoError(b.t, b.psp.SetFaults(pspsim.Faults{Scripts: []pspsim.Script{script}}))
+	require.NoError(b.t, b.psp.SetFaults(pspsim.Faults{Scripts: []pspsim.Script{script}, Rates: pspsim.Rates{PendingMS: 60_000}}))
 }
 
 func (b *bundle) send(op provider.Operation) provider.Answer {
