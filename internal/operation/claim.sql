@@ -1,7 +1,8 @@
 -- created -> processing, with the attempt row that records a possible send, in
 -- one statement. An operation is taken when it is created, belongs to an
 -- account that this worker serves, may still be sent, and nothing says that the
--- provider may already hold it (the move's trigger checks that again).
+-- provider may already hold it. The move's trigger checks that again; left to the
+-- trigger alone, one such operation would keep all others from being claimed.
 WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
      locked AS MATERIALIZED (SELECT o.id, served.recipe
                              FROM operation o
@@ -11,6 +12,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                              WHERE o.id = ANY ($1::uuid[])
                                AND o.state = 'created'
                                AND (o.charge_before IS NULL OR o.charge_before > payonce_now())
+                               AND NOT provider_may_hold(o.id)
                              ORDER BY p.id, o.id
                                  FOR UPDATE OF p, o),
      claimed AS (

@@ -4,3 +4,4 @@ SET waits_for  = 'person',
     updated_at = payonce_now()
 WHERE id = $1
   AND fence = $2
+  AND state NOT IN ('succeeded', 'failed', 'canceled')

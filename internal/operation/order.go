@@ -36,7 +36,8 @@ func LookAgain(ctx context.Context, q Querier, s Stand, after time.Duration, own
 	return s.update(ctx, q, "scheduling the next look at", lookAgainSQL, after, owner)
 }
 
-// HandToPerson marks an operation that no rule may settle.
+// HandToPerson marks an operation that no rule may settle. One that is final
+// needs nobody any more and is left alone.
 func HandToPerson(ctx context.Context, q Querier, s Stand, reason string) (bool, error) {
 	return s.update(ctx, q, "handing over", handToPersonSQL, reason)
 }
