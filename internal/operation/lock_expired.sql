@@ -1,5 +1,6 @@
 -- Leases that ran out, oldest first, of the accounts that the caller serves.
--- Whoever holds a row is at work on it, so it is skipped and not waited for.
+-- Whoever holds a row is at work on it, so it is skipped and not waited for. The
+-- clock is read in a subquery so that it bounds the index scan.
 SELECT o.id, o.payment_id, p.merchant_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
        o.state, o.reason, o.fence, o.lease_until, o.next_attempt_at, o.resend_fence, o.next_check_at, o.checks,
        o.open_since, o.waits_for, o.provider_object_id,
@@ -9,7 +10,7 @@ FROM unnest($1::text[]) AS served (account)
          CROSS JOIN LATERAL (SELECT id
                              FROM operation
                              WHERE provider_account = served.account
-                               AND lease_until < payonce_now()
+                               AND lease_until < (SELECT payonce_now())
                              ORDER BY lease_until
                              LIMIT $2) AS ran_out
          JOIN operation o ON o.id = ran_out.id

@@ -1,5 +1,6 @@
 -- Operations that wait to be sent although their last moment has passed. Not
--- locked here: whoever fails them locks their keys and identities first.
+-- locked here: whoever fails them locks their keys and identities first. The
+-- clock is read in a subquery so that it bounds the index scan.
 SELECT overdue.id, overdue.payment_id
 FROM unnest($1::text[]) AS served (account)
          CROSS JOIN LATERAL (SELECT id, payment_id, charge_before
@@ -7,7 +8,7 @@ FROM unnest($1::text[]) AS served (account)
                              WHERE provider_account = served.account
                                AND state = 'created'
                                AND waits_for = 'machine'
-                               AND charge_before <= payonce_now()
+                               AND charge_before <= (SELECT payonce_now())
                              ORDER BY charge_before
                              LIMIT $2) AS overdue
 ORDER BY overdue.charge_before

@@ -1,13 +1,14 @@
 -- Takes what is to be looked at, by moving its next look into the future: that
 -- move is the lease, so several reconcilers share the work and a dead one's
--- share comes back. asked_at is read here, before any question is sent.
+-- share comes back. asked_at is read here, before any question is sent. The clock
+-- is read in a subquery where it has to bound the index scan.
 WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
      wanted AS MATERIALIZED (SELECT o.id
                              FROM unnest($1::text[]) AS served (account)
                                       CROSS JOIN LATERAL (SELECT id
                                                           FROM operation
                                                           WHERE provider_account = served.account
-                                                            AND next_check_at <= payonce_now()
+                                                            AND next_check_at <= (SELECT payonce_now())
                                                           ORDER BY next_check_at
                                                           LIMIT $2) AS due
                                       JOIN operation o ON o.id = due.id
