@@ -1,0 +1,107 @@
+// Package httpapi is the HTTP door: JSON in, payments and problem documents out.
+//
+//	POST /v1/payments, GET /v1/payments/{id} ──> accept, operation
+//
+// Every answer that is not a payment is an RFC 9457 problem document that says
+// whether sending the same request again can help. Bodies, API keys, idempotency
+// keys and providers' tokens are in no log line and no error.
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/merchant"
+)
+
+const (
+	// BodyBytesMax bounds a request's body, and with it what a request may cost
+	// before anything is known about it.
+	BodyBytesMax = 64 << 10
+	// InFlightMax bounds the requests that are being worked on, and with them the
+	// memory: about 64 MiB if all of them bring the longest body.
+	InFlightMax = 1024
+	// RequestWaitMax bounds what a request may wait for the database. It is above
+	// accept's own bounds and below the server's write timeout.
+	RequestWaitMax = 10 * time.Second
+	// retryAfter is what clients are told to wait, in seconds.
+	retryAfter = "1"
+)
+
+// Config is what the API stands on.
+type Config struct {
+	Pool      *pgxpool.Pool
+	Merchants *merchant.Directory
+	Committer *accept.Committer // its Run must be running
+	Log       *zap.Logger
+}
+
+type api struct {
+	Config
+	inFlight chan struct{}
+}
+
+// New returns the handler of the API.
+func New(c Config) http.Handler {
+	a := &api{Config: c, inFlight: make(chan struct{}, InFlightMax)}
+	mux := http.NewServeMux()
+	mux.Handle("POST /v1/payments", a.authenticated(a.postPayment))
+	mux.Handle("GET /v1/payments/{id}", a.authenticated(a.getPayment))
+	// Less specific patterns, for answers that net/http would give in plain text.
+	mux.Handle("/v1/payments", a.endpoint(notAllowed("POST")))
+	mux.Handle("/v1/payments/{id}", a.endpoint(notAllowed("GET, HEAD")))
+	mux.Handle("/", a.endpoint(notFound))
+	return a.observed(mux)
+}
+
+// endpoint answers a request, or returns why it does not.
+type endpoint func(http.ResponseWriter, *http.Request) error
+
+// merchantEndpoint is an endpoint for requests of a known merchant.
+type merchantEndpoint func(http.ResponseWriter, *http.Request, merchant.Merchant) error
+
+// endpoint makes problem documents of errors, and bounds time and number of the
+// requests at work.
+func (a *api) endpoint(serve endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case a.inFlight <- struct{}{}:
+			defer func() { <-a.inFlight }()
+		default:
+			a.fail(w, r, overloaded.failure("Too many requests are being worked on."))
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), RequestWaitMax)
+		defer cancel()
+		if err := serve(w, r.WithContext(ctx)); err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+// authenticated looks at nothing of a request before it knows whose it is.
+func (a *api) authenticated(serve merchantEndpoint) http.Handler {
+	return a.endpoint(func(w http.ResponseWriter, r *http.Request) error {
+		m, err := a.authenticate(r)
+		if err != nil {
+			return err
+		}
+		return serve(w, r, m)
+	})
+}
+
+func notFound(http.ResponseWriter, *http.Request) error {
+	return resourceNotFound.failure("There is nothing at this path.")
+}
+
+func notAllowed(methods string) endpoint {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Allow", methods)
+		return methodNotAllowed.failure("This path answers to " + methods + ".")
+	}
+}

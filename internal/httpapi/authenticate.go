@@ -1,0 +1,31 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/payonce/payonce/internal/merchant"
+)
+
+// authenticate finds the merchant by the Authorization header.
+// Source: RFC 6750, section 2.1; the scheme's name has no case (RFC 9110, 11.1).
+func (a *api) authenticate(r *http.Request) (merchant.Merchant, error) {
+	lines := r.Header.Values("Authorization")
+	if len(lines) != 1 {
+		return merchant.Merchant{}, unauthorized.failure("Send one header Authorization: Bearer API-KEY.")
+	}
+	scheme, key, _ := strings.Cut(lines[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return merchant.Merchant{}, unauthorized.failure("Send one header Authorization: Bearer API-KEY.")
+	}
+	m, err := a.Merchants.Authenticate(r.Context(), strings.TrimLeft(key, " "))
+	if errors.Is(err, merchant.ErrUnknownKey) {
+		return merchant.Merchant{}, unauthorized.failure("The API key is not valid.")
+	}
+	if err != nil {
+		return merchant.Merchant{}, fmt.Errorf("authenticating: %w", err)
+	}
+	return m, nil
+}
