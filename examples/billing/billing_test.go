@@ -205,10 +205,12 @@ func TestE3_AReplayOfTheWholeTopicChangesNothingInBilling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, newBroker(t))
+			var records []*kgo.Record
 			for range 700 {
 				data := newOutcome()
-				b.publish(b.newRecord(event.PaymentPending, data.PaymentID, []byte(`{}`)), b.newCapture(data))
+				records = append(records, b.newRecord(event.PaymentPending, data.PaymentID, []byte(`{}`)), b.newCapture(data))
 			}
+			b.publish(records...)
 			stop := b.start("")
 			b.await(b.group())
 			stop()
@@ -236,11 +238,13 @@ func TestE3_SeveralInstancesThatComeAndGoBillEachPaymentOnce(t *testing.T) {
 	b := newBench(t, testkit.NewFakeBroker(t))
 	var payments []string
 	publish := func() {
+		var records []*kgo.Record
 		for range 300 {
 			data := newOutcome()
 			payments = append(payments, data.PaymentID.String())
-			b.publish(b.newCapture(data))
+			records = append(records, b.newCapture(data))
 		}
+		b.publish(records...)
 	}
 	publish()
 	first, second := b.start(""), b.start("") // both find an empty database

@@ -29,6 +29,8 @@ type bench struct {
 	broker   testkit.Broker
 	producer *kgo.Client
 	admin    *kadm.Client
+	// committed is the consumers' Config.Committed.
+	committed func(context.Context, []inbox.Received)
 }
 
 // newBench has no unique key in its table of effects, so that a second effect of a
@@ -102,7 +104,7 @@ func (b *bench) start(group string, pool *pgxpool.Pool, handler inbox.Handler) *
 	c, err := inbox.NewConsumer(inbox.Config{
 		Name: consumer, Group: b.group(group), Brokers: b.broker.Addrs,
 		Topic: b.broker.Topics.Events, DeadLetters: b.broker.Topics.DeadLetters,
-		Types: []event.Type{event.PaymentCaptured}, Log: zaptest.NewLogger(b.t),
+		Types: []event.Type{event.PaymentCaptured}, Committed: b.committed, Log: zaptest.NewLogger(b.t),
 	}, pool, handler, kgo.HeartbeatInterval(100*time.Millisecond), kgo.FetchMaxWait(100*time.Millisecond))
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -26,6 +26,11 @@ const (
 	// default maximum, 1 MiB.
 	letterBatchBytesMax = 2 << 20
 
+	// sessionWait is how long the partitions of a member that died stand still. A
+	// member that is only slow beats all the same, from a goroutine of its own; one
+	// that is thrown out by mistake repeats messages, which changes nothing.
+	sessionWait = 10 * time.Second
+	heartbeat   = 2 * time.Second
 	// rebalanceWait is Kafka's patience with a member that is at work when the
 	// group changes.
 	rebalanceWait = 60 * time.Second
@@ -169,6 +174,8 @@ func (c *Consumer) clientOptions() []kgo.Opt {
 		// only what a step has marked is ever committed.
 		kgo.BlockRebalanceOnPoll(),
 		kgo.RebalanceTimeout(rebalanceWait),
+		kgo.SessionTimeout(sessionWait),
+		kgo.HeartbeatInterval(heartbeat),
 		kgo.AutoCommitMarks(),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, _ map[string][]int32) { c.commit(ctx, client) }),
 		kgo.RequiredAcks(kgo.AllISRAcks()),

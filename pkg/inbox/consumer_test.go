@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -192,6 +193,61 @@ func TestE3_AMessageBelowTheFloorGoesToTheDeadLetters(t *testing.T) {
 	requireWhole(t, old, letters[0])
 	require.Equal(t, string(inbox.ReasonBelowFloor), header(letters[0], inbox.HeaderReason))
 	require.Equal(t, yesterday().Format(timestampForm), header(letters[0], inbox.HeaderTimestamp))
+}
+
+func TestW6_ALetterThatIsRefusedAgainDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, testkit.NewFakeBroker(t))
+	poison := b.newRecord(uuid.New(), event.PaymentCaptured)
+	b.publish(poison)
+	// The second time it fails for a longer reason than the bound.
+	var handled atomic.Int32
+	b.start("group", b.db.App, func(context.Context, pgx.Tx, []inbox.Received) error {
+		if handled.Add(1) == 1 {
+			return inbox.Reject(errors.New("first"))
+		}
+		return inbox.Reject(errors.New(strings.Repeat("é", inbox.DetailBytesMax)))
+	})
+	b.awaitGroup("group")
+	redriven := b.deadLetters()[0]
+	b.publish(&kgo.Record{Topic: b.broker.Topics.Events, Key: redriven.Key, Value: redriven.Value, Headers: redriven.Headers})
+	b.awaitGroup("group")
+	letters := b.deadLetters()
+	require.Len(t, letters, 2)
+	require.Len(t, letters[1].Headers, len(letters[0].Headers))
+	requireWhole(t, poison, letters[1])
+	require.Equal(t, "1", header(letters[1], inbox.HeaderOffset))
+	require.Equal(t, strings.Repeat("é", inbox.DetailBytesMax/2), header(letters[1], inbox.HeaderDetail))
+}
+
+func TestE3_CommittedIsCalledOncePerCommitWithWhatWasFresh(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, testkit.NewFakeBroker(t))
+	records := b.newRecords(100)
+	b.publish(append(records, records[:50]...)...)
+	var failed atomic.Bool
+	var committed []string // written by the consumer's one loop
+	b.committed = func(ctx context.Context, messages []inbox.Received) {
+		for _, m := range messages {
+			var there bool
+			err := b.db.Owner.QueryRow(ctx, "SELECT EXISTS (SELECT FROM effect WHERE message_id = $1)", m.ID).Scan(&there)
+			require.NoError(t, err)
+			require.True(t, there, "called before the commit")
+			committed = append(committed, m.ID.String())
+		}
+	}
+	r := b.start("group", b.db.App, func(ctx context.Context, tx pgx.Tx, messages []inbox.Received) error {
+		if err := record(ctx, tx, messages); err != nil {
+			return err
+		}
+		if failed.CompareAndSwap(false, true) {
+			return errors.New("rolled back")
+		}
+		return nil
+	})
+	b.awaitGroup("group")
+	require.NoError(t, r.stop())
+	require.ElementsMatch(t, ids(records...), committed)
 }
 
 func TestAConsumerNeedsItsNames(t *testing.T) {

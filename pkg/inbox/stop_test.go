@@ -59,23 +59,36 @@ func TestE3_AStopDoesNotWaitForAHandlerForEver(t *testing.T) {
 	require.Equal(t, ids(records...), b.effects())
 }
 
-func TestE3_AStopDoesNotWaitForABrokerThatIsGone(t *testing.T) {
+func TestE3_AStopDoesNotWaitForTheBroker(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, testkit.NewFakeBroker(t))
-	b.publish(b.newRecords(1)...)
-	inside, goOn := make(chan struct{}), make(chan struct{})
-	r := b.start("group", b.db.App, func(ctx context.Context, tx pgx.Tx, messages []inbox.Received) error {
-		close(inside)
-		<-goOn
-		return record(ctx, tx, messages)
-	})
-	await(t, inside)
-	b.broker.Fake.Close()
-	close(goOn)
-	r.cancel()
-	require.NoError(t, await(t, r.result))
-	r.result <- nil
-	require.Len(t, b.effects(), 1)
+	for name, fail := range map[string]func(*kfake.Cluster){
+		"gone": (*kfake.Cluster).Close,
+		"silent": func(c *kfake.Cluster) {
+			c.Control(func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				return nil, nil, true
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, testkit.NewFakeBroker(t))
+			b.publish(b.newRecords(1)...)
+			inside, goOn := make(chan struct{}), make(chan struct{})
+			r := b.start("group", b.db.App, func(ctx context.Context, tx pgx.Tx, messages []inbox.Received) error {
+				close(inside)
+				<-goOn
+				return record(ctx, tx, messages)
+			})
+			await(t, inside)
+			fail(b.broker.Fake)
+			close(goOn)
+			r.cancel()
+			require.NoError(t, await(t, r.result))
+			r.result <- nil // for the cleanup
+			require.Len(t, b.effects(), 1)
+		})
+	}
 }
 
 // Consumers come, go, and are thrown out of the group in the middle of their work,
