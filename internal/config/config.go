@@ -42,6 +42,9 @@ type Service struct {
 	Topics
 }
 
+// Common returns what all services read, whatever the service.
+func (s Service) Common() Service { return s }
+
 func (s Service) withDefaults(admin Addr) Service {
 	s.AdminAddr, s.Cell, s.LogLevel = admin, cellDefault, logLevelDefault
 	s.Topics = Topics{}.withDefaults()

@@ -134,8 +134,8 @@ func TestO6_ABadValueIsRefusedWithWhatToSet(t *testing.T) {
 		"PAYONCE_PROVIDER_SLOTS=many":                   `parsing "many"`,
 		"PAYONCE_PROVIDER_SLOTS=-1":                     "PAYONCE_PROVIDER_SLOTS is -1: set it to 1 to 4096, or leave it out",
 		"PAYONCE_WORKER_NAME=a b":                       `"a b" is not 1 to 128 characters`,
-		"PAYONCE_LEASSE=15s":                            "PAYONCE_LEASSE is not a name that payonce knows: remove it, or correct it to one of PAYONCE_ADMIN_ADDR,",
-		"PAYONCE_LEASE_FILE=/run/lease":                 "PAYONCE_LEASE_FILE is not a name that payonce knows",
+		"PAYONCE_LEASSE=15s":                            "PAYONCE_LEASSE: payonce knows no such name; remove it, or correct it to one of PAYONCE_ADMIN_ADDR,",
+		"PAYONCE_LEASE_FILE=/run/lease":                 "PAYONCE_LEASE_FILE: payonce knows no such name",
 		"PAYONCE_DATABASE_URL_FILE=/run/secrets/absent": "PAYONCE_DATABASE_URL and PAYONCE_DATABASE_URL_FILE are both set: remove one of them",
 	} {
 		t.Run(change, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestO6_AllProblemsAreToldAtOnce(t *testing.T) {
 	require.ErrorAs(t, err, &configuration)
 	require.Len(t, configuration.Problems, 7, err)
 	for _, part := range []string{
-		"PAYONCE_CEL is", "PAYONCE_CELL:", "PAYONCE_DATABASE_URL is missing", "PAYONCE_KAFKA_BROKERS is missing", "lists 2 accounts",
+		"PAYONCE_CEL:", "PAYONCE_CELL:", "PAYONCE_DATABASE_URL is missing", "PAYONCE_KAFKA_BROKERS is missing", "lists 2 accounts",
 		"PAYONCE_LEASE is 0s", "the process's own check",
 	} {
 		require.ErrorContains(t, err, part)

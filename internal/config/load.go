@@ -19,8 +19,8 @@ func (e *Error) Error() string {
 	return "the configuration has problems:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// process is the configuration of one process.
-type process[C any] interface {
+// Process is the configuration of one process, a struct of this package.
+type Process[C any] interface {
 	withDefaults() C
 	relations() []string
 }
@@ -29,7 +29,7 @@ type process[C any] interface {
 // os.Environ. The checks are what the process knows about its values and this
 // package does not; they also see a configuration that has other problems, whose
 // fields are zero where a value was bad. The error is an *Error.
-func Load[C process[C]](environ []string, checks ...func(C) []string) (C, error) {
+func Load[C Process[C]](environ []string, checks ...func(C) []string) (C, error) {
 	var zero C
 	c := zero.withDefaults()
 	variables := namesOf(c)

@@ -73,14 +73,17 @@ var othersPrefixes = []string{Prefix + "TEST_", Prefix + "DEMO_", Prefix + "PSPS
 // unknownNames reports names of ours that nobody reads: a misspelt name would
 // otherwise leave the default in force without a word.
 func unknownNames(names []string) []string {
-	var problems []string
+	var unknown []string
 	for _, name := range names {
 		if strings.HasPrefix(name, Prefix) && !isKnown(name) && !isInjected(name) {
-			problems = append(problems, fmt.Sprintf("%s is not a name that payonce knows: remove it, or correct it to one of %s",
-				name, strings.Join(knownNames(), ", ")))
+			unknown = append(unknown, name)
 		}
 	}
-	return problems
+	if len(unknown) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: payonce knows no such name; remove it, or correct it to one of %s",
+		strings.Join(unknown, ", "), strings.Join(knownNames(), ", "))}
 }
 
 func isKnown(name string) bool {

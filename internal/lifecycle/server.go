@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// serverStopWait is how long requests in hand may take once a server stops.
-// Connections that are still open then are cut.
-const serverStopWait = 5 * time.Second
+// serverStopWait is how long requests in hand may take once a server stops, longer
+// than the API lets any of them take. Connections that are still open then are cut.
+const serverStopWait = 12 * time.Second
 
 // Listen opens the address that a server of this process serves on, so that an
 // address that is taken is an error at start.

@@ -1,0 +1,10 @@
+// Command intake takes payments on over HTTP. See docs/DESIGN.md for its configuration.
+package main
+
+import (
+	"os"
+
+	"github.com/payonce/payonce/internal/app"
+)
+
+func main() { os.Exit(app.Main("intake")) }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/payonce/payonce/internal/app"
+)
+
+// usageError is a mistake on the command line that the parser cannot see.
+type usageError struct{ error }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return app.ExitUsage
+	}
+	return app.ExitCode(err)
+}
+
+type migrateCommand struct{}
+
+// Run implements the command.
+func (migrateCommand) Run(ctx context.Context, t terminal) error {
+	if err := app.Migrate(ctx, t.environ); err != nil {
+		return err
+	}
+	fmt.Fprintln(t.out, "the schema is up to date")
+	return nil
+}
+
+type topicsCommand struct {
+	Create topicsCreate `cmd:"" help:"Create the shared topics that are missing (PAYONCE_KAFKA_BROKERS, PAYONCE_TOPIC_PREFIX)."`
+}
+
+type topicsCreate struct {
+	Partitions  int32 `default:"16" help:"Partitions of each topic: a power of two, at most 64."`
+	Replication int16 `default:"0" help:"Copies of each partition; 3 in production. 0 leaves it to the broker."`
+}
+
+// Run implements the command.
+func (c topicsCreate) Run(ctx context.Context, t terminal) error {
+	if c.Partitions < 1 || c.Replication < 0 {
+		return usageError{errors.New("--partitions is a power of two up to 64, and --replication is not negative")}
+	}
+	topics, err := app.CreateTopics(ctx, t.environ, c.Partitions, c.Replication)
+	if err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		fmt.Fprintln(t.out, topic)
+	}
+	return nil
+}
+
+type merchantCommand struct {
+	Create merchantCreate `cmd:"" help:"Create a merchant and show its API key, this once (PAYONCE_DATABASE_URL)."`
+}
+
+type merchantCreate struct {
+	Name     string `arg:"" help:"What people call the merchant."`
+	Provider string `required:"" placeholder:"ACCOUNT" help:"The provider account that its payments go to."`
+	Output   string `enum:"text,json" default:"text" help:"text or json: {\"id\",\"apiKey\"}."`
+}
+
+// Run implements the command.
+func (c merchantCreate) Run(ctx context.Context, t terminal) error {
+	created, err := app.CreateMerchant(ctx, t.environ, c.Name, c.Provider)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return json.NewEncoder(t.out).Encode(created)
+	}
+	fmt.Fprintf(t.out, "merchant  %s\nAPI key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", created.ID, created.APIKey)
+	return nil
+}
+
+type providerCommand struct {
+	Explain providerExplain `cmd:"" help:"Say what a connector declares about its provider, and what follows from it."`
+}
+
+type providerExplain struct {
+	Name string `arg:"" help:"A connector, as PAYONCE_PROVIDER names it."`
+}
+
+// Run implements the command.
+func (c providerExplain) Run(t terminal) error {
+	text, err := app.Explain(c.Name)
+	if err != nil {
+		return usageError{err}
+	}
+	fmt.Fprint(t.out, text)
+	return nil
+}
+
+type configCommand struct {
+	Check configCheck `cmd:"" help:"Say what each service would refuse about this environment. Nothing is connected to."`
+}
+
+type configCheck struct {
+	Service []string `arg:"" optional:"" enum:"intake,relay,worker,reconciler" help:"Services to check; all without any."`
+}
+
+// Run implements the command.
+func (c configCheck) Run(t terminal) error {
+	var broken []error
+	for _, service := range chosen(c.Service) {
+		if err := service.Check(t.environ); err != nil {
+			broken = append(broken, fmt.Errorf("%s: %w", service.Name, err))
+			continue
+		}
+		fmt.Fprintf(t.out, "%s: ok\n", service.Name)
+	}
+	return errors.Join(broken...)
+}
+
+func chosen(names []string) []app.Service {
+	if len(names) == 0 {
+		return app.Services
+	}
+	var services []app.Service
+	for _, name := range names {
+		service, _ := app.Find(name) // the parser knows the names
+		services = append(services, service)
+	}
+	return services
+}
+
+type serviceCommand struct {
+	Name string `arg:"" enum:"intake,relay,worker,reconciler" help:"The service."`
+}
+
+// Run implements the command.
+func (c serviceCommand) Run(ctx context.Context, t terminal) error {
+	service, _ := app.Find(c.Name) // the parser knows the names
+	return service.Run(ctx, t.environ)
+}

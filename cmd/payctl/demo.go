@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"go.uber.org/zap"
+	"golang.org/x/term"
+
+	"github.com/payonce/payonce/internal/demo"
+)
+
+type demoCommand struct {
+	Payments int    `default:"2000" help:"How many payments to accept."`
+	Seed     uint64 `default:"1" help:"Decides which requests meet which faults; the same seed meets the same ones."`
+	Output   string `enum:"text,json" default:"text" help:"json: the report as the last line, in JSON."`
+	Broker   string `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the demo."`
+	Database string `placeholder:"URL" help:"A superuser's URL of a PostgreSQL to try things on: databases are created there, and the passwords of payonce's roles are set anew. Without it one is started."`
+	Keep     bool   `help:"Leave everything running until Ctrl-C."`
+	Sabotage string `placeholder:"KIND" help:"false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges."`
+}
+
+// errPromiseBroken ends the demo with the exit code of a failure.
+var errPromiseBroken = errors.New("a promise was broken")
+
+// Run implements the command.
+func (c demoCommand) Run(ctx context.Context, t terminal) error {
+	if c.Payments < 1 {
+		return usageError{errors.New("--payments is at least 1")}
+	}
+	if c.Sabotage != "" && c.Sabotage != demo.FalseCapabilities {
+		return usageError{fmt.Errorf("--sabotage is %s", demo.FalseCapabilities)}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program, which runs the services: %w", err)
+	}
+	out, isFile := t.out.(*os.File)
+	report, err := demo.Run(ctx, demo.Options{
+		Payments: c.Payments, Seed: c.Seed, JSON: c.Output == "json", Broker: c.Broker, Database: c.Database, Keep: c.Keep,
+		Sabotage: c.Sabotage, Program: program, Out: t.out, Terminal: isFile && term.IsTerminal(int(out.Fd())), Log: zap.NewNop(),
+	})
+	if err != nil {
+		return err
+	}
+	if broken := report.Broken(); len(broken) > 0 {
+		return fmt.Errorf("%w: %s", errPromiseBroken, strings.Join(broken, ", "))
+	}
+	return nil
+}

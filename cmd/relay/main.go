@@ -1,0 +1,10 @@
+// Command relay publishes events to Kafka. See docs/DESIGN.md for its configuration.
+package main
+
+import (
+	"os"
+
+	"github.com/payonce/payonce/internal/app"
+)
+
+func main() { os.Exit(app.Main("relay")) }

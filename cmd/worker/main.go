@@ -1,0 +1,10 @@
+// Command worker sends payments to providers. See docs/DESIGN.md for its configuration.
+package main
+
+import (
+	"os"
+
+	"github.com/payonce/payonce/internal/app"
+)
+
+func main() { os.Exit(app.Main("worker")) }

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/payonce/payonce/internal/config"
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/internal/provider/connectors"
+	"github.com/payonce/payonce/internal/worker"
+	"github.com/payonce/payonce/pkg/money"
+)
+
+// nowhere stands for a provider's address where nobody calls it. The name is
+// reserved by RFC 2606 and never resolves.
+const nowhere = "https://provider.invalid"
+
+// accounts are connectors by the provider accounts that they serve.
+type accounts map[string]provider.Connector
+
+// connect makes the connectors. They connect at their first call.
+func connect(c config.Providers) (accounts, error) {
+	made := accounts{}
+	for i, account := range c.List {
+		connector, err := connectors.New(account.Connector, c.URLs[i], connectors.Options{Timeout: c.Timeout})
+		if err != nil {
+			made.close()
+			return nil, fmt.Errorf("provider account %s: %w", account.Name, err)
+		}
+		made[account.Name] = connector
+	}
+	return made, nil
+}
+
+// close gives back the connections that connectors keep open.
+func (a accounts) close() {
+	for _, connector := range a {
+		if closer, ok := connector.(interface{ Close() }); ok {
+			closer.Close()
+		}
+	}
+}
+
+// chargeable refuses at intake what the provider would have to refuse later (I10).
+// An account that intake does not know is not judged: its payments wait, visibly,
+// until a worker serves it.
+func chargeable(c config.Accounts) (func(account string, a money.Amount) error, error) {
+	declared := map[string]provider.Capabilities{}
+	for _, account := range c.List {
+		capabilities, err := declaredBy(account.Connector)
+		if err != nil {
+			return nil, err
+		}
+		declared[account.Name] = capabilities
+	}
+	return func(account string, a money.Amount) error {
+		capabilities, known := declared[account]
+		if !known {
+			return nil
+		}
+		_, err := capabilities.Units(a)
+		return err
+	}, nil
+}
+
+func declaredBy(connector string) (provider.Capabilities, error) {
+	c, err := connectors.New(connector, nowhere, connectors.Options{})
+	if err != nil {
+		return provider.Capabilities{}, err
+	}
+	return c.Capabilities(), nil
+}
+
+// What config cannot know: which connectors there are, and what a lease is for.
+
+func checkIntake(c config.Intake) []string { return unknownConnectors(c.Accounts) }
+
+func checkReconciler(c config.Reconciler) []string { return unknownConnectors(c.Accounts) }
+
+func checkWorker(c config.Worker) []string {
+	problems := unknownConnectors(c.Accounts)
+	if len(problems) > 0 || len(c.List) != len(c.URLs) || c.Timeout <= 0 || c.Lease <= 0 {
+		return problems // reported already
+	}
+	served, err := connect(c.Providers)
+	if err != nil {
+		return append(problems, "PAYONCE_PROVIDER: "+err.Error())
+	}
+	defer served.close()
+	if len(served) == 0 {
+		return problems
+	}
+	if err := (worker.Config{Name: "checked", Accounts: served, Lease: c.Lease}).Validate(); err != nil {
+		problems = append(problems, fmt.Sprintf("PAYONCE_LEASE (%s) is too short for PAYONCE_PROVIDER_TIMEOUT (%s): %v", c.Lease, c.Timeout, err))
+	}
+	return problems
+}
+
+func unknownConnectors(c config.Accounts) []string {
+	var problems []string
+	for _, account := range c.List {
+		if _, err := declaredBy(account.Connector); err != nil {
+			problems = append(problems, "PAYONCE_PROVIDER: "+err.Error())
+		}
+	}
+	return problems
+}

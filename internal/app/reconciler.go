@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/config"
+	"github.com/payonce/payonce/internal/lifecycle"
+	"github.com/payonce/payonce/internal/outcome"
+	"github.com/payonce/payonce/internal/reconcile"
+)
+
+const (
+	// reconcilerConnsMax serves its loops, the applier and the looks in hand, which
+	// take a connection for a moment each.
+	reconcilerConnsMax = 16
+	// looksAllowance is what the looks in hand may take beyond the provider's
+	// timeouts of their two questions.
+	looksAllowance = 5 * time.Second
+)
+
+// Reconciler finds out what became of operations that nobody knows about, until
+// ctx ends. Then it finishes the looks in hand.
+func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error {
+	r, err := open(ctx, "reconciler", c.Service, reconcilerConnsMax, log)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	served, err := connect(c.Providers)
+	if err != nil {
+		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
+	}
+	defer served.close()
+	publisher := publisher(c.Service)
+	applier := outcome.NewApplier(r.pool, publisher)
+	reconciler := &reconcile.Reconciler{Pool: r.pool, Accounts: served, Publisher: publisher, Applier: applier, Log: log}
+	return r.run(ctx, nil, nil,
+		lifecycle.Part{Name: "reconciler", Run: endless(reconciler.Run), StopWait: 2*c.Timeout + looksAllowance},
+		committing("applier", applier.Run),
+	)
+}

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/config"
+	"github.com/payonce/payonce/internal/kafka"
+	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/postgres"
+	"github.com/payonce/payonce/internal/provider"
+)
+
+// topicsWait bounds the creation of topics. A broker that is silent for longer is
+// not there.
+const topicsWait = 30 * time.Second
+
+// Migrate brings the schema up to date, as its owner.
+func Migrate(ctx context.Context, environ []string) error {
+	c, err := config.Load[config.Migrate](environ)
+	if err != nil {
+		return err
+	}
+	return postgres.Migrate(ctx, string(c.OwnerURL))
+}
+
+// CreateTopics creates the shared topics that are missing and returns the names of
+// all. partitions is a power of two up to 64, 0 the default; replication 0 is the
+// broker's default.
+func CreateTopics(ctx context.Context, environ []string, partitions int32, replication int16) ([]string, error) {
+	c, err := config.Load[config.TopicsTool](environ)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(kafkaOptions("payctl", c.Kafka, zap.NewNop())...)
+	if err != nil {
+		return nil, fmt.Errorf("PAYONCE_KAFKA_BROKERS: %w", err)
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, topicsWait)
+	defer cancel()
+	topics := topicsOf(c.Topics).All()
+	err = kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: replication}, topics...)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("Kafka at PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
+	}
+	return topics, err
+}
+
+// Merchant is a new merchant. APIKey is shown this once.
+type Merchant struct {
+	ID     string `json:"id"`
+	APIKey string `json:"apiKey"`
+}
+
+// CreateMerchant creates a merchant whose payments go to a provider account.
+func CreateMerchant(ctx context.Context, environ []string, name, account string) (Merchant, error) {
+	c, err := config.Load[config.MerchantTool](environ)
+	if err != nil {
+		return Merchant{}, err
+	}
+	pool, err := postgres.Open(ctx, string(c.DatabaseURL), postgres.PoolOptions{ConnsMax: 1, ApplicationName: "payctl"})
+	if err != nil {
+		return Merchant{}, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
+	}
+	defer pool.Close()
+	created, key, err := merchant.NewDirectory(pool).Create(ctx, name, account)
+	if err != nil {
+		return Merchant{}, err
+	}
+	return Merchant{ID: created.ID.String(), APIKey: key}, nil
+}
+
+// Explain says what a connector declares about its provider and what follows.
+func Explain(connector string) (string, error) {
+	capabilities, err := declaredBy(connector)
+	if err != nil {
+		return "", err
+	}
+	return provider.Explain(capabilities), nil
+}
