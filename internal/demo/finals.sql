@@ -1,0 +1,3 @@
+SELECT count(*)
+FROM payment
+WHERE state IN ('captured', 'failed', 'canceled')

@@ -1,0 +1,3 @@
+SELECT id, state = 'succeeded'
+FROM operation
+WHERE kind = 'charge'

@@ -1,0 +1,96 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Report is what the demo found. Its JSON form is a contract; amounts are in
+// minor units.
+type Report struct {
+	Accepted        int     `json:"accepted"`         // distinct payments that clients were answered
+	Requests        int     `json:"requests"`         // HTTP posts, repeats included
+	Captured        int     `json:"captured"`         //
+	Failed          int     `json:"failed"`           // canceled ones included
+	UnknownOpen     int     `json:"unknown_open"`     // not final when the demo ended
+	Sends           int     `json:"sends"`            // money-moving requests that arrived at the providers
+	Takeovers       int     `json:"takeovers"`        // leases that ran out
+	ProviderCharges int     `json:"provider_charges"` // charges that were not voided, by the oracles
+	DoubleCharges   int     `json:"double_charges"`   // operations with more than one of them
+	Lost            int     `json:"lost"`             // accepted − final − open
+	LedgerSum       int64   `json:"ledger_sum"`       //
+	EventsPublished int     `json:"events_published"` // distinct event ids on the topics
+	Billed          int     `json:"billed"`           // rows in billing's database
+	Seconds         float64 `json:"seconds"`          // first request to last final payment
+
+	loadSeconds    float64 // first request to last answer
+	capturedMinor  int64
+	bookedMinor    int64
+	disagreements  int // operations that provider and payonce see differently
+	guesses        int // final charges without evidence
+	eventsTold     int
+	repeatedEvents int
+	disorderly     int // payments whose events came out of order
+	unequalAnswers int
+}
+
+// promise is one line of the report.
+type promise struct {
+	id, text, found string
+	kept            bool
+}
+
+// promises judges the report.
+func (r Report) promises() []promise {
+	return []promise{
+		{"P1", "no double charge", fmt.Sprintf("%d charged twice; %d charges at the providers for %d captured",
+			r.DoubleCharges, r.ProviderCharges, r.Captured), r.DoubleCharges == 0 && r.ProviderCharges == r.Captured && r.disagreements == 0},
+		{"P2", "no lost payment", fmt.Sprintf("%d accepted, %d lost, %d still open", r.Accepted, r.Lost, r.UnknownOpen), r.Lost == 0 && r.UnknownOpen == 0},
+		{"P3", "no guess", fmt.Sprintf("%d final without evidence; %d disagree with the provider", r.guesses, r.disagreements),
+			r.guesses == 0 && r.disagreements == 0},
+		{"P4", "books balance", fmt.Sprintf("entries sum to %d; %d booked for %d captured (minor units)", r.LedgerSum, r.bookedMinor, r.capturedMinor),
+			r.LedgerSum == 0 && r.bookedMinor == r.capturedMinor},
+		{"P5", "event if and only if commit", fmt.Sprintf("%d committed, %d on the topics (%d more than once), %d out of order; %d billed",
+			r.eventsTold, r.EventsPublished, r.repeatedEvents, r.disorderly, r.Billed),
+			r.eventsTold == r.EventsPublished && r.disorderly == 0 && r.Billed == r.Captured},
+		{"P6", "the second request gets the first one's answer", fmt.Sprintf("%d requests, %d answered differently", r.Requests, r.unequalAnswers),
+			r.unequalAnswers == 0},
+	}
+}
+
+// Broken lists the ids of the promises that were not kept.
+func (r Report) Broken() []string {
+	var broken []string
+	for _, p := range r.promises() {
+		if !p.kept {
+			broken = append(broken, p.id)
+		}
+	}
+	return broken
+}
+
+func (r Report) print(out io.Writer) {
+	fmt.Fprintf(out, "\n%d payments in %d requests: %d captured, %d failed, %d open; %d requests at the providers, %d leases taken over\n",
+		r.Accepted, r.Requests, r.Captured, r.Failed, r.UnknownOpen, r.Sends, r.Takeovers)
+	fmt.Fprintf(out, "accepted in %.1f s (%.0f/s), all final after %.1f s\n\n", r.loadSeconds, float64(r.Accepted)/r.loadSeconds, r.Seconds)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, p := range r.promises() {
+		verdict := "kept"
+		if !p.kept {
+			verdict = "BROKEN"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", p.id, p.text, verdict, p.found)
+	}
+	_ = table.Flush() // like the lines above: a closed terminal is no finding
+}
+
+func (r Report) printJSON(out io.Writer) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("rendering the report: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "%s\n", line)
+	return err
+}

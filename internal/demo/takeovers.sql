@@ -1,0 +1,3 @@
+SELECT count(*)
+FROM payment_history
+WHERE reason = 'lease-ran-out'

@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/payonce/payonce/pkg/event"
+)
+
+// witness writes down what is on the topics, as any consumer would see it.
+type witness struct {
+	client *kgo.Client
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	order map[uuid.UUID][]uuid.UUID // by payment: event ids on the events topic, first deliveries
+	seen  map[uuid.UUID]int         // event id, on either topic: how often
+}
+
+func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*witness, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topics.Requests, topics.Events),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	if err != nil {
+		return nil, fmt.Errorf("watching the topics: %w", err)
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	w := &witness{client: client, cancel: cancel, order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}}
+	w.done.Go(func() {
+		for running.Err() == nil {
+			client.PollFetches(running).EachRecord(func(r *kgo.Record) { w.note(r, r.Topic == topics.Events) })
+		}
+	})
+	return w, nil
+}
+
+func (w *witness) stop() {
+	w.cancel()
+	w.done.Wait()
+	w.client.Close()
+}
+
+func (w *witness) note(r *kgo.Record, outcome bool) {
+	headers := make([]event.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		headers[i] = event.Header{Name: h.Key, Value: string(h.Value)}
+	}
+	received, err := event.Receive(r.Key, headers)
+	if err != nil {
+		return // shows as an event that never came
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen[received.ID]++
+	if outcome && w.seen[received.ID] == 1 {
+		w.order[received.Key] = append(w.order[received.Key], received.ID)
+	}
+}
+
+// await waits until as many different events as told have been seen.
+func (w *witness) await(ctx context.Context, told int) {
+	ctx, cancel := context.WithTimeout(ctx, followPatience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for w.distinct() < told {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return // the audit says what is missing
+		}
+	}
+}
+
+func (w *witness) distinct() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.seen)
+}
+
+// firstDeliveries returns the order of a payment's outcome events.
+func (w *witness) firstDeliveries(payment uuid.UUID) []uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.order[payment]
+}
+
+// repeated returns how many events were there more than once.
+func (w *witness) repeated() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, times := range w.seen {
+		if times > 1 {
+			n++
+		}
+	}
+	return n
+}
