@@ -19,7 +19,7 @@ import (
 //
 // It waits for concurrent transactions that hold the same keys, invoices or
 // external references, at most as long as lock_timeout. Any error means that the
-// transaction must be rolled back; operation.ErrEntangled and
+// transaction must be rolled back; operation.ErrEntangled, operation.ErrNotHeld and
 // idempotency.ErrKeyVanished mean besides that the requests should be tried again
 // one by one.
 func (r Rules) Accept(ctx context.Context, tx pgx.Tx, requests []Request) ([]Result, error) {

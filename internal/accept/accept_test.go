@@ -1,8 +1,11 @@
 package accept
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -322,4 +325,39 @@ func TestP5_ARolledBackAcceptLeavesNothing(t *testing.T) {
 	})
 	require.ErrorIs(t, err, rollback)
 	require.Equal(t, stored(0, 0), d.rows(t))
+}
+
+// betweenTx runs something before the first query that holds a text.
+type betweenTx struct {
+	pgx.Tx
+	text string
+	once *sync.Once
+	run  func()
+}
+
+func (tx betweenTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if strings.Contains(sql, tx.text) {
+		tx.once.Do(tx.run)
+	}
+	return tx.Tx.Query(ctx, sql, args...)
+}
+
+func TestI9_AnInvoiceThatIsLetGoBetweenTwoStatementsIsHeldNotForgotten(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	first := d.accept(t, d.order(t, "k-1", "INV-1", reference("PO-1")))[0]
+	tx, err := d.App.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	// The insert meets the first payment's row; before anyone asks whose it is,
+	// that payment fails and lets it go.
+	between := betweenTx{tx, "JOIN invoice_identity held", &sync.Once{}, func() {
+		settle.Charge(t, d.App, first.Payment, payment.VerdictDeclined)
+	}}
+	results, err := d.rules.Accept(t.Context(), between, []Request{d.order(t, "k-2", "INV-1", reference("PO-1"))})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Equal(t, OutcomeAccepted, results[0].Outcome)
+	require.Equal(t, OutcomeConflicting, d.accept(t, d.order(t, "k-3", "INV-1"))[0].Outcome, "the second payment holds the invoice")
+	require.Equal(t, OutcomeConflicting, d.accept(t, d.order(t, "k-4", "INV-4", reference("PO-1")))[0].Outcome)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/payonce/payonce/internal/groupcommit"
 	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/postgres"
 )
 
@@ -74,7 +75,7 @@ func (c *Committer) Accept(ctx context.Context, request Request) (Result, error)
 	switch {
 	case err == nil:
 		return result, nil
-	case postgres.IsLockConflict(err) || errors.Is(err, idempotency.ErrKeyVanished):
+	case postgres.IsLockConflict(err) || errors.Is(err, idempotency.ErrKeyVanished) || errors.Is(err, operation.ErrNotHeld):
 		return Result{}, fmt.Errorf("%w: %w", ErrBusy, err)
 	case postgres.IsUnavailable(err) || errors.Is(err, groupcommit.ErrStopped) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):

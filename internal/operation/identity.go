@@ -18,6 +18,13 @@ import (
 // of another that was then refused itself. Accept them one at a time.
 var ErrEntangled = errors.New("payments of one group want each other's identities")
 
+// ErrNotHeld is returned when an identity was let go again and again while it was
+// being asked for. Nothing is held; try again.
+var ErrNotHeld = errors.New("an identity changed hands while it was being held")
+
+// holdTries is far more than an identity changes hands between two statements.
+const holdTries = 5
+
 //go:embed hold_invoices.sql
 var holdInvoicesSQL string
 
@@ -80,20 +87,41 @@ func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[
 	return taken, nil
 }
 
-// hold inserts what is free and then asks who holds the rest.
+// hold inserts what is free and then asks who holds what. It repeats while
+// somebody holds nothing: between the two statements the payment that was in the
+// way can fail and let go, and whoever came in between would then believe to hold
+// what nobody holds, and the next one would pay the same invoice again.
 func hold(ctx context.Context, tx pgx.Tx, insert, read string, wanted []any) (map[uuid.UUID]uuid.UUID, error) {
-	if _, err := tx.Exec(ctx, insert, wanted...); err != nil {
-		return nil, err
+	payments := wanted[len(wanted)-1].([]uuid.UUID)
+	for range holdTries {
+		if _, err := tx.Exec(ctx, insert, wanted...); err != nil {
+			return nil, err
+		}
+		holders, err := readHolders(ctx, tx, read, wanted)
+		if err != nil {
+			return nil, err
+		}
+		if len(holders) < len(payments) {
+			continue
+		}
+		maps.DeleteFunc(holders, func(payment, holder uuid.UUID) bool { return payment == holder })
+		return holders, nil
 	}
+	return nil, ErrNotHeld
+}
+
+// readHolders returns who holds what each payment wants, the payment itself
+// included.
+func readHolders(ctx context.Context, tx pgx.Tx, read string, wanted []any) (map[uuid.UUID]uuid.UUID, error) {
 	rows, err := tx.Query(ctx, read, wanted...)
 	if err != nil {
 		return nil, err
 	}
-	taken := map[uuid.UUID]uuid.UUID{}
-	var refused, holder uuid.UUID
-	_, err = pgx.ForEachRow(rows, []any{&refused, &holder}, func() error {
-		taken[refused] = holder
+	holders := map[uuid.UUID]uuid.UUID{}
+	var payment, holder uuid.UUID
+	_, err = pgx.ForEachRow(rows, []any{&payment, &holder}, func() error {
+		holders[payment] = holder
 		return nil
 	})
-	return taken, err
+	return holders, err
 }

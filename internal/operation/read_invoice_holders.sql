@@ -3,4 +3,3 @@
 SELECT wanted.payment_id, held.payment_id
 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[]) AS wanted (merchant_id, invoice_id, payment_type, payment_id)
          JOIN invoice_identity held USING (merchant_id, invoice_id, payment_type)
-WHERE held.payment_id <> wanted.payment_id
