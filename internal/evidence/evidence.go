@@ -72,7 +72,7 @@ func Queue(batch *pgx.Batch, learned []Evidence) {
 		postgres.Column(learned, func(e Evidence) uuid.UUID { return e.ID }),
 		postgres.Column(learned, func(e Evidence) uuid.UUID { return e.OperationID }),
 		postgres.Column(learned, func(e Evidence) *int64 { return postgres.Given(e.Fence) }),
-		postgres.Column(learned, func(e Evidence) Source { return e.Source }),
+		postgres.Column(learned, func(e Evidence) string { return string(e.Source) }),
 		postgres.Column(learned, func(e Evidence) string { return e.Verdict.String() }),
 		postgres.Column(learned, func(e Evidence) *int64 {
 			if e.Amount.IsZero() {

@@ -65,7 +65,7 @@ func QueueMoves(batch *pgx.Batch, moves []Move) {
 	if len(shown) > 0 {
 		batch.Queue(projectSQL,
 			postgres.Column(shown, func(m Move) uuid.UUID { return m.From.PaymentID }),
-			postgres.Column(shown, func(m Move) payment.State { return m.To.State.PaymentState() }),
+			postgres.Column(shown, func(m Move) string { return string(m.To.State.PaymentState()) }),
 			postgres.Column(shown, func(m Move) *string { return m.To.Reason }),
 			postgres.Column(shown, func(m Move) time.Time { return m.From.Now }),
 		).Exec(expectTouched("showing payments", len(shown)))
@@ -90,9 +90,9 @@ func LockIdentities(ctx context.Context, tx pgx.Tx, payments []uuid.UUID) error 
 func moveColumns(moves []Move) []any {
 	return []any{
 		postgres.Column(moves, func(m Move) uuid.UUID { return m.From.ID }),
-		postgres.Column(moves, func(m Move) payment.OperationState { return m.From.State }),
+		postgres.Column(moves, func(m Move) string { return string(m.From.State) }),
 		postgres.Column(moves, func(m Move) int64 { return m.From.Fence }),
-		postgres.Column(moves, func(m Move) payment.OperationState { return m.To.State }),
+		postgres.Column(moves, func(m Move) string { return string(m.To.State) }),
 		postgres.Column(moves, func(m Move) *string { return m.To.Reason }),
 		postgres.Column(moves, func(m Move) int64 { return m.To.Fence }),
 		postgres.Column(moves, func(m Move) *time.Time { return m.To.LeaseUntil }),
@@ -101,7 +101,7 @@ func moveColumns(moves []Move) []any {
 		postgres.Column(moves, func(m Move) *time.Time { return m.To.NextCheckAt }),
 		postgres.Column(moves, func(m Move) int { return m.To.Checks }),
 		postgres.Column(moves, func(m Move) *time.Time { return m.To.OpenSince }),
-		postgres.Column(moves, func(m Move) Owner { return m.To.WaitsFor }),
+		postgres.Column(moves, func(m Move) string { return string(m.To.WaitsFor) }),
 		postgres.Column(moves, func(m Move) *string { return m.To.ProviderObjectID }),
 		postgres.Column(moves, func(m Move) time.Time { return m.From.Now }),
 	}

@@ -1,7 +1,9 @@
 package postgres
 
 // Column turns one field of all rows into the array that unnest takes, so that
-// a group of any size is one statement.
+// a group of any size is one statement. Value must be a type that pgx knows
+// without asking the server, as behind a transaction pooler: string, not a type
+// made of it.
 func Column[Row, Value any](rows []Row, field func(Row) Value) []Value {
 	values := make([]Value, len(rows))
 	for i, r := range rows {

@@ -13,5 +13,6 @@ import (
 func registerTypes(_ context.Context, conn *pgx.Conn) error {
 	conn.TypeMap().RegisterDefaultPgType(uuid.UUID{}, "uuid")
 	conn.TypeMap().RegisterDefaultPgType([]uuid.UUID{}, "_uuid")
+	conn.TypeMap().RegisterDefaultPgType([]*uuid.UUID{}, "_uuid")
 	return nil
 }
