@@ -12,7 +12,7 @@ import (
 	"github.com/payonce/payonce/internal/postgres"
 )
 
-// PastAttempt is what is stored of one attempt.
+// PastAttempt is what is stored of one attempt, in the order of attempts.sql.
 type PastAttempt struct {
 	OperationID      uuid.UUID
 	Fence            int64
@@ -20,6 +20,7 @@ type PastAttempt struct {
 	LeaseUntil       time.Time
 	LastPossibleSend time.Time
 	NotSent          bool // proven by the sender's own trace
+	Finished         bool // it was told how it went, and tells nothing more about itself
 }
 
 // Finished is what an attempt learned about itself.
@@ -42,14 +43,13 @@ func Attempts(ctx context.Context, q Querier, operations []uuid.UUID) (map[uuid.
 	if err != nil {
 		return nil, fmt.Errorf("reading attempts: %w", err)
 	}
-	byOperation := map[uuid.UUID][]PastAttempt{}
-	var a PastAttempt
-	_, err = pgx.ForEachRow(rows, []any{&a.OperationID, &a.Fence, &a.ClaimedAt, &a.LeaseUntil, &a.LastPossibleSend, &a.NotSent}, func() error {
-		byOperation[a.OperationID] = append(byOperation[a.OperationID], a)
-		return nil
-	})
+	past, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PastAttempt])
 	if err != nil {
 		return nil, fmt.Errorf("reading attempts: %w", err)
+	}
+	byOperation := map[uuid.UUID][]PastAttempt{}
+	for _, a := range past {
+		byOperation[a.OperationID] = append(byOperation[a.OperationID], a)
 	}
 	return byOperation, nil
 }
