@@ -40,8 +40,10 @@ const (
 	// groupWait is the share of a step that a group may take; the rest is for its
 	// messages one by one, so that every step gets somewhere.
 	groupWait = stepWait / 2
-	// brokerWait bounds each request to the broker at the end of a step.
-	brokerWait = 10 * time.Second
+	// lettersWait bounds the wait for the dead letters of a step.
+	lettersWait = 10 * time.Second
+	// commitWait bounds a commit of offsets. Giving it up is cheap: repeats.
+	commitWait = 5 * time.Second
 	// stopWait bounds how long Run goes on with the step in hand once it shall
 	// stop, and then how long it tries to leave the group in good order.
 	stopWait = 5 * time.Second
@@ -188,7 +190,7 @@ func (c *Consumer) clientOptions() []kgo.Opt {
 // one commits the same and more; until then a crash or a rebalance repeats
 // messages, which changes nothing.
 func (c *Consumer) commit(ctx context.Context, client *kgo.Client) {
-	ctx, cancel := context.WithTimeout(ctx, brokerWait)
+	ctx, cancel := context.WithTimeout(ctx, commitWait)
 	defer cancel()
 	if err := client.CommitMarkedOffsets(ctx); err != nil {
 		c.log.Warn("consumer could not commit its offsets", zap.Error(err))

@@ -208,7 +208,7 @@ func (s *step) handle(ctx context.Context, tx pgx.Tx, items []*item) (Claimed, [
 // publish sends the refused items to the dead letters, except those behind an item
 // that waits: they come back with it.
 func (s *step) publish(ctx context.Context, letters *DeadLetters) error {
-	ctx, cancel := context.WithTimeout(ctx, brokerWait)
+	ctx, cancel := context.WithTimeout(ctx, lettersWait)
 	defer cancel()
 	var items []*item
 	var refusals []Refused
