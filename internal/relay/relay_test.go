@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childDatabaseEnv) != "" {
+	if os.Getenv(childKindEnv) != "" {
 		runChild()
 		return
 	}
@@ -117,11 +117,12 @@ func commit(t testing.TB, pool *pgxpool.Pool, events ...event.Event) {
 	}))
 }
 
-// count returns how many rows the query selects.
+// count returns how many rows the query selects, as the application sees them:
+// of pg_stat_activity a role sees only its own sessions.
 func (b *bundle) count(query string) int {
 	b.t.Helper()
 	var n int
-	require.NoError(b.t, b.database.Owner.QueryRow(b.t.Context(), "SELECT count(*) FROM "+query).Scan(&n))
+	require.NoError(b.t, b.database.App.QueryRow(b.t.Context(), "SELECT count(*) FROM "+query).Scan(&n))
 	return n
 }
 
