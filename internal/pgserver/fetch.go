@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 
@@ -56,6 +57,8 @@ func fetchBinaries(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("creating a folder to fetch into: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
+	// The library uses the default client, which would keep connections open.
+	defer http.DefaultClient.CloseIdleConnections() //nolint:forbidigo // see above; it is the library's client
 	done := make(chan error, 1)
 	// The library takes no context. When ours ends first, the download goes on
 	// for as long as this process does and is thrown away.
