@@ -72,7 +72,9 @@ func (a *Admin) CreateDatabase(ctx context.Context, name string) (Database, erro
 // CloneDatabase creates a database as a copy of the template, to which nobody may
 // be connected meanwhile.
 func (a *Admin) CloneDatabase(ctx context.Context, template, name string) (Database, error) {
-	return a.create(ctx, name, "TEMPLATE "+pgx.Identifier{template}.Sanitize())
+	// FILE_COPY needs two checkpoints, for which callers side by side wait: with
+	// four of them a clone took 0.77 s on PostgreSQL 15, with WAL_LOG 0.29 s.
+	return a.create(ctx, name, "STRATEGY wal_log TEMPLATE "+pgx.Identifier{template}.Sanitize())
 }
 
 // DropDatabase drops the database if it exists, with the sessions in it.
