@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -50,8 +51,9 @@ type Committer[In, Out any] struct {
 	apply    Apply[In, Out]
 	queue    chan *request[In, Out]
 	stopped  chan struct{}
-	looks    lane // requests whose group failed
-	waits    lane // requests that met a held row
+	looks    lane         // requests whose group failed
+	waits    lane         // requests that met a held row
+	took     atomic.Int64 // nanoseconds of the last group that was written
 }
 
 type request[In, Out any] struct {
@@ -164,7 +166,11 @@ func (c *Committer[In, Out]) commit(ctx context.Context, group []*request[In, Ou
 	if len(group) == 0 {
 		return
 	}
-	answers, err := c.transact(ctx, c.settings.GroupLockWait, postgres.Column(group, func(r *request[In, Out]) In { return r.in }))
+	began := time.Now()
+	answers, err := c.transact(ctx, c.groupLockWait(), postgres.Column(group, func(r *request[In, Out]) In { return r.in }))
+	if err == nil {
+		c.took.Store(int64(time.Since(began)))
+	}
 	if len(group) > 1 && c.mayFailAlone(err) {
 		err = errSplit
 	}
@@ -175,6 +181,14 @@ func (c *Committer[In, Out]) commit(ctx context.Context, group []*request[In, Ou
 		}
 		close(r.done)
 	}
+}
+
+// groupLockWait is GroupLockWait, and more while groups take long. Groups wait for
+// each other's commits, and on a machine that is busy a commit outlasts any short
+// wait: all groups would be split then, and the machine be busier still.
+func (c *Committer[In, Out]) groupLockWait() time.Duration {
+	const groups = 3 // the wait, in groups like the last one
+	return max(c.settings.GroupLockWait, min(groups*time.Duration(c.took.Load()), c.settings.AloneLockWait))
 }
 
 // mayFailAlone reports whether one request can have failed the group. An outage
