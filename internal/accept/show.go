@@ -9,6 +9,7 @@ import (
 
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -83,19 +84,14 @@ func (c *candidate) answer() {
 
 // showPayments reads the payments as they stand now.
 func showPayments(ctx context.Context, tx pgx.Tx, shown []*candidate) error {
-	ids := map[uuid.UUID][]uuid.UUID{} // by merchant
-	for _, c := range shown {
-		ids[c.request.merchantID] = append(ids[c.request.merchantID], c.result.PaymentID)
+	if len(shown) == 0 {
+		return nil
 	}
-	views := make(map[uuid.UUID]payment.View, len(shown))
-	for merchant, wanted := range ids {
-		found, err := operation.Views(ctx, tx, merchant, wanted)
-		if err != nil {
-			return err
-		}
-		for id, view := range found {
-			views[id] = view
-		}
+	views, err := operation.ViewsOf(ctx, tx, postgres.Column(shown, func(c *candidate) operation.Owned {
+		return operation.Owned{PaymentID: c.result.PaymentID, MerchantID: c.request.merchantID}
+	}))
+	if err != nil {
+		return err
 	}
 	for _, c := range shown {
 		view, found := views[c.result.PaymentID]

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/money"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -16,10 +17,21 @@ import (
 //go:embed view.sql
 var viewSQL string
 
+// Owned names a payment together with the merchant that it must belong to.
+type Owned struct{ PaymentID, MerchantID uuid.UUID }
+
 // Views returns the payments of one merchant by id, as they stand now. Payments
 // of other merchants are absent, exactly like payments that do not exist.
 func Views(ctx context.Context, q Querier, merchant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]payment.View, error) {
-	rows, err := q.Query(ctx, viewSQL, ids, merchant)
+	return ViewsOf(ctx, q, postgres.Column(ids, func(id uuid.UUID) Owned { return Owned{id, merchant} }))
+}
+
+// ViewsOf is Views for payments of several merchants, in one statement.
+func ViewsOf(ctx context.Context, q Querier, owned []Owned) (map[uuid.UUID]payment.View, error) {
+	rows, err := q.Query(ctx, viewSQL,
+		postgres.Column(owned, func(o Owned) uuid.UUID { return o.PaymentID }),
+		postgres.Column(owned, func(o Owned) uuid.UUID { return o.MerchantID }),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("reading payments: %w", err)
 	}
