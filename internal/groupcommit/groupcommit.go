@@ -57,7 +57,7 @@ type Committer[In, Out any] struct {
 }
 
 type request[In, Out any] struct {
-	ctx  context.Context //nolint:containedctx // the caller's, to leave out requests that nobody waits for
+	ctx  context.Context // the caller's: what nobody waits for any more is left out
 	in   In
 	out  Out
 	err  error
