@@ -1,6 +1,9 @@
 package outcome
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/pkg/payment"
@@ -85,23 +88,26 @@ func (k known) captured() (found, matches bool) {
 }
 
 // declineReason returns the newest decline's reason among what covers attempts,
-// and whether there is a decline at all.
+// and whether there is such a decline at all. One that covers nothing, such as a
+// webhook's, settles nothing either.
 func (k known) declineReason() (string, bool) {
-	for i := len(k.evidence) - 1; i >= 0; i-- {
-		if k.evidence[i].Verdict == payment.VerdictDeclined {
-			if k.evidence[i].Reason == "" {
-				return ReasonDeclined, true
-			}
-			return k.evidence[i].Reason, true
+	for _, e := range slices.Backward(k.evidence) {
+		if e.Verdict == payment.VerdictDeclined && k.coversAny(e) {
+			return cmp.Or(e.Reason, ReasonDeclined), true
 		}
 	}
 	return "", false
 }
 
-// providerMayHold reports pending evidence that no later no has answered.
+func (k known) coversAny(e evidence.Evidence) bool {
+	return slices.ContainsFunc(k.attempts, func(a operation.PastAttempt) bool { return covers(e, a) })
+}
+
+// providerMayHold reports captured evidence, or pending evidence that no later no
+// has answered. The database's provider_may_hold() holds the same rule.
 func (k known) providerMayHold() bool {
-	for _, p := range k.evidence {
-		if p.Verdict == payment.VerdictPending && !k.deniedAfter(p) {
+	for _, e := range k.evidence {
+		if e.Verdict == payment.VerdictCaptured || (e.Verdict == payment.VerdictPending && !k.deniedAfter(e)) {
 			return true
 		}
 	}

@@ -49,8 +49,8 @@ func decide(k known, o Outcome, chance float64) []operation.Standing {
 func (k known) onCaptured(o Outcome, matches bool) []operation.Standing {
 	unknown := k.unknown(o)
 	if !matches {
-		if k.row.WaitsFor == operation.Person {
-			return nil
+		if k.row.State == payment.OperationUnknown && k.row.Reason != nil && *k.row.Reason == ReasonAmountMismatch {
+			return nil // a person knows already
 		}
 		unknown.Reason, unknown.WaitsFor = new(ReasonAmountMismatch), operation.Person
 		unknown.NextCheckAt = new(k.row.Now.Add(patience))
@@ -69,6 +69,9 @@ const patience = time.Hour
 
 func (k known) onPending(o Outcome) []operation.Standing {
 	if k.row.State == payment.OperationCreated {
+		if !k.providerMayHold() {
+			return nil // denied after it was said, which is why the operation waits to be sent
+		}
 		return []operation.Standing{k.unknown(o)}
 	}
 	if k.row.State == payment.OperationPending {
@@ -79,10 +82,10 @@ func (k known) onPending(o Outcome) []operation.Standing {
 	return []operation.Standing{to}
 }
 
-// onUnclear leaves what may have been sent as unknown. Only the attempt that
-// holds the fence changes anything: an older one that learned nothing is over.
+// onUnclear leaves what may have been sent as unknown. Only the attempt that is
+// under way changes anything: an older one that learned nothing is over.
 func (k known) onUnclear(o Outcome) []operation.Standing {
-	if !k.ownsFence(o) {
+	if !k.endsLease(o) {
 		return nil
 	}
 	return []operation.Standing{k.unknown(o)}
@@ -94,10 +97,10 @@ func (k known) onNo(o Outcome, chance float64) []operation.Standing {
 	switch {
 	case k.row.State == payment.OperationCreated:
 		return nil // it waits to be sent, and this changes nothing about that
-	case k.inFlightElsewhere(o):
-		return nil
+	case k.row.LeaseUntil != nil && !k.endsLease(o):
+		return nil // another attempt is under way: nothing is settled under its hands
 	case !k.covered() || k.providerMayHold():
-		if k.ownsFence(o) {
+		if k.endsLease(o) {
 			return []operation.Standing{k.unknown(o)}
 		}
 		return nil
@@ -141,10 +144,10 @@ func (k known) ownsFence(o Outcome) bool {
 	return o.Learned.Fence != 0 && o.Learned.Fence == k.row.Fence
 }
 
-// inFlightElsewhere reports whether another attempt than the answered one may
-// still be sending: nothing is settled under its hands.
-func (k known) inFlightElsewhere(o Outcome) bool {
-	return k.row.LeaseUntil != nil && !k.ownsFence(o)
+// endsLease reports whether the outcome is the answer to the attempt that is
+// under way, so that nothing of the operation is in flight after it.
+func (k known) endsLease(o Outcome) bool {
+	return k.row.LeaseUntil != nil && k.ownsFence(o)
 }
 
 // fenceAfter keeps the fence for the answer that owns it and raises it for
@@ -200,7 +203,7 @@ func (o Outcome) reason() *string {
 }
 
 func retryDelay(attempts int, chance float64) time.Duration {
-	delay := RetryDelayMin
+	delay := 2 * RetryDelayMin // half of it is the least
 	for i := 1; i < attempts && delay < RetryDelayMax; i++ {
 		delay *= 2
 	}

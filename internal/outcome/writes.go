@@ -14,6 +14,7 @@ import (
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outbox"
 	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // ErrNoSuchOperation is returned for an outcome of an operation that this
@@ -33,15 +34,10 @@ type writes struct {
 
 // learn adds an outcome to what is known and to what is stored.
 func (w *writes) learn(k *known, o *Outcome) error {
-	if o.Learned.Fence != 0 {
+	if o.Learned.Fence != 0 && k.finish(o) {
 		w.finished = append(w.finished, operation.Finished{OperationID: k.row.ID, Fence: o.Learned.Fence, NotSent: o.NotSent})
 	}
 	if o.NotSent {
-		for i := range k.attempts {
-			if k.attempts[i].Fence == o.Learned.Fence {
-				k.attempts[i].NotSent = true
-			}
-		}
 		return nil
 	}
 	id, err := uuid.NewV7()
@@ -52,6 +48,24 @@ func (w *writes) learn(k *known, o *Outcome) error {
 	k.evidence = append(k.evidence, o.Learned)
 	w.learned = append(w.learned, o.Learned)
 	return nil
+}
+
+// finish ends the attempt that an outcome answers and reports whether it was
+// still open. What an attempt told about itself first is what counts: "not sent"
+// after it is not believed, and kept as evidence that proves nothing.
+func (k *known) finish(o *Outcome) bool {
+	for i := range k.attempts {
+		a := &k.attempts[i]
+		switch {
+		case a.Fence != o.Learned.Fence:
+		case !a.Finished:
+			a.Finished, a.NotSent = true, o.NotSent
+			return true
+		case o.NotSent && !a.NotSent:
+			o.NotSent, o.Learned.Verdict = false, payment.VerdictUnclear
+		}
+	}
+	return false
 }
 
 func (w *writes) book(captured operation.Locked) {
@@ -68,7 +82,9 @@ func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
 		operation.QueueMoves(&batch, moves)
 	}
 	ledger.Queue(&batch, w.postings)
-	idempotency.QueueAnswers(&batch, w.answers)
+	if len(w.answers) > 0 {
+		idempotency.QueueAnswers(&batch, w.answers)
+	}
 	if err := operation.QueueHistory(&batch, w.history); err != nil {
 		return err
 	}
