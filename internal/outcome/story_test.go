@@ -1,0 +1,319 @@
+package outcome
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// story is what happens to a few operations, in memory: decide as it is, and
+// around it a second, plain telling of what operation's SQL does to a row. The
+// same story is told to PostgreSQL, and the two must not differ.
+type story struct {
+	now  time.Time
+	cast []*known
+	// objections are what the database would say to moves that decide made.
+	objections []string
+}
+
+const (
+	storyLease     = 10 * time.Second
+	storyAllowance = 5 * time.Second
+	storyHorizon   = 2 * time.Minute
+)
+
+// action is one thing that happens, to one operation unless it says otherwise.
+type action struct {
+	kind     actionKind
+	whom     int
+	after    time.Duration // wait
+	fence    int64         // order
+	outcomes []Outcome     // tell; of any operations
+}
+
+type actionKind string
+
+const (
+	wait     actionKind = "wait"
+	message  actionKind = "message"  // claims one operation
+	due      actionKind = "due"      // claims what is due, of all operations
+	order    actionKind = "order"    // a resend
+	look     actionKind = "look"     // at everything whose next look is due
+	takeOver actionKind = "takeOver" // of all leases that ran out
+	expire   actionKind = "expire"   // of all operations past their last moment
+	tell     actionKind = "tell"     // outcomes
+)
+
+// happens lets an action happen and returns what Apply returns, for tell.
+func (s *story) happens(a action, chance float64) []Applied {
+	switch a.kind {
+	case wait:
+		s.now = s.now.Add(a.after)
+	case message:
+		s.claim(s.cast[a.whom])
+	case due:
+		for _, k := range s.cast {
+			s.due(k)
+		}
+	case order:
+		s.order(s.cast[a.whom], a.fence)
+	case look:
+		for _, k := range s.cast {
+			s.look(k)
+		}
+	case takeOver:
+		for _, k := range s.cast {
+			s.takeOver(k)
+		}
+	case expire:
+		for _, k := range s.cast {
+			s.expire(k)
+		}
+	case tell:
+		return s.tell(a.outcomes, chance)
+	}
+	return nil
+}
+
+func (s *story) timely(k *known) bool {
+	return k.row.ChargeBefore == nil || s.now.Before(*k.row.ChargeBefore)
+}
+
+func (s *story) claim(k *known) {
+	if k.row.State == payment.OperationCreated && s.timely(k) && !held(k) {
+		k.row.State, k.row.Reason = payment.OperationProcessing, nil
+		s.lease(k)
+	}
+}
+
+func (s *story) lease(k *known) {
+	until := s.now.Add(storyLease)
+	k.row.Fence++
+	k.row.LeaseUntil, k.row.NextAttemptAt, k.row.ResendFence = &until, nil, nil
+	k.attempts = append(k.attempts, operation.PastAttempt{
+		OperationID: k.row.ID, Fence: k.row.Fence, ClaimedAt: s.now, LeaseUntil: until, LastPossibleSend: until.Add(storyAllowance),
+	})
+}
+
+func (s *story) due(k *known) {
+	if k.row.NextAttemptAt == nil || k.row.NextAttemptAt.After(s.now) {
+		return
+	}
+	if k.row.State == payment.OperationCreated {
+		s.claim(k)
+		return
+	}
+	if s.timely(k) && !held(k) && len(k.attempts) > 0 && s.now.Before(k.attempts[0].ClaimedAt.Add(storyHorizon)) {
+		k.row.NextCheckAt = nil
+		s.lease(k)
+		return
+	}
+	at := s.now
+	k.row.ResendFence, k.row.NextAttemptAt, k.row.NextCheckAt = nil, nil, &at
+}
+
+func (s *story) order(k *known, fence int64) {
+	if k.row.State == payment.OperationUnknown && k.row.Fence == fence && k.row.LeaseUntil == nil {
+		at := s.now
+		k.row.ResendFence, k.row.NextAttemptAt, k.row.NextCheckAt = &fence, &at, nil
+	}
+}
+
+func (s *story) look(k *known) {
+	if k.row.NextCheckAt == nil || k.row.NextCheckAt.After(s.now) {
+		return
+	}
+	next := s.now.Add(storyLease)
+	k.row.NextCheckAt, k.row.Checks = &next, k.row.Checks+1
+}
+
+func (s *story) takeOver(k *known) {
+	if k.row.LeaseUntil == nil || !k.row.LeaseUntil.Before(s.now) {
+		return
+	}
+	at, since := s.now, s.now
+	if k.row.OpenSince != nil {
+		since = *k.row.OpenSince
+	}
+	k.row.Standing = operation.Standing{
+		State: payment.OperationUnknown, Reason: new(ReasonLeaseRanOut), Fence: k.row.Fence + 1, NextCheckAt: &at, Checks: k.row.Checks,
+		OpenSince: &since, WaitsFor: operation.Machine, ProviderObjectID: k.row.ProviderObjectID,
+	}
+}
+
+func (s *story) expire(k *known) {
+	if k.row.State == payment.OperationCreated && !s.timely(k) && shut(k) && !held(k) {
+		k.row.Standing = operation.Standing{
+			State: payment.OperationFailed, Reason: new(ReasonExpired), Fence: k.row.Fence + 1, Checks: k.row.Checks,
+			OpenSince: k.row.OpenSince, WaitsFor: operation.Machine, ProviderObjectID: k.row.ProviderObjectID,
+		}
+	}
+}
+
+func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
+	var applied []Applied
+	for _, o := range outcomes {
+		k := s.named(o.Learned.OperationID)
+		var w writes
+		if err := w.learn(k, &o); err != nil {
+			panic(err) // no entropy for an id
+		}
+		k.row.Now = s.now
+		result := Applied{OperationID: k.row.ID, From: k.row.State}
+		for _, to := range decide(*k, o, chance) {
+			if why := refused(k, k.row.Standing, to); why != "" {
+				s.objections = append(s.objections, fmt.Sprintf("%s -> %s: %s", k.row.State, to.State, why))
+			}
+			k.row = operation.Move{From: k.row, To: to}.After()
+		}
+		result.To, result.Fence = k.row.State, k.row.Fence
+		result.Contradiction = tookPlace(k) && (result.From == payment.OperationFailed || result.From == payment.OperationCanceled)
+		applied = append(applied, result)
+	}
+	return applied
+}
+
+func (s *story) named(id uuid.UUID) *known {
+	for _, k := range s.cast {
+		if k.row.ID == id {
+			return k
+		}
+	}
+	return nil
+}
+
+// The rules once more, as the schema words them, so that cover.go is not judged
+// by itself.
+
+func no(e evidence.Evidence) bool {
+	return e.Verdict == payment.VerdictDeclined || e.Verdict == payment.VerdictNotTaken
+}
+
+func tookPlace(k *known) bool {
+	for _, e := range k.evidence {
+		if e.Verdict == payment.VerdictCaptured {
+			return true
+		}
+	}
+	return false
+}
+
+// proven: captured evidence of equal amount and currency.
+func proven(k *known) bool {
+	for _, e := range k.evidence {
+		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount {
+			return true
+		}
+	}
+	return false
+}
+
+// held is provider_may_hold().
+func held(k *known) bool {
+	for _, e := range k.evidence {
+		denied := false
+		for _, n := range k.evidence {
+			denied = denied || (no(n) && n.AskedAt.After(e.AskedAt))
+		}
+		if e.Verdict == payment.VerdictCaptured || (e.Verdict == payment.VerdictPending && !denied) {
+			return true
+		}
+	}
+	return false
+}
+
+// uncovered is uncovered_attempts().
+func uncovered(k *known) int {
+	n := 0
+	for _, a := range k.attempts {
+		ok := a.NotSent
+		for _, e := range k.evidence {
+			ok = ok || (no(e) && ((e.Source == evidence.Answer && e.Fence == a.Fence) || (e.CoversEarlier && e.Fence > a.Fence) ||
+				(!e.CoversUntil.IsZero() && !e.CoversUntil.Before(a.LastPossibleSend))))
+		}
+		if !ok {
+			n++
+		}
+	}
+	return n
+}
+
+// shut is attempts_that_may_return() = 0.
+func shut(k *known) bool {
+	for _, a := range k.attempts {
+		ok := a.NotSent
+		for _, e := range k.evidence {
+			closure := e.Source == evidence.Closure && e.Verdict == payment.VerdictNotTaken &&
+				!e.CoversUntil.IsZero() && !e.CoversUntil.Before(a.LastPossibleSend)
+			declined := e.Source == evidence.Answer && e.Verdict == payment.VerdictDeclined && e.Fence == a.Fence
+			ok = ok || closure || declined || (e.CoversEarlier && e.Fence > a.Fence)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// refused says why the database would refuse a move, or nothing.
+func refused(k *known, from, to operation.Standing) string {
+	switch {
+	case to.Fence < from.Fence:
+		return "the fence fell"
+	case to.LeaseUntil != nil && to.State != payment.OperationProcessing && to.State != payment.OperationUnknown:
+		return "a lease in " + string(to.State)
+	case to.NextAttemptAt != nil && to.State != payment.OperationCreated && to.ResendFence == nil:
+		return "due in " + string(to.State)
+	case (to.State == payment.OperationPending || to.State == payment.OperationUnknown) &&
+		to.NextCheckAt == nil && to.LeaseUntil == nil && to.ResendFence == nil:
+		return "nobody looks again"
+	case to.State == from.State:
+		return ""
+	case !arrow(from.State, to.State):
+		return "no such arrow"
+	}
+	switch to.State {
+	case payment.OperationSucceeded:
+		return unless(proven(k), "not proven")
+	case payment.OperationFailed, payment.OperationCanceled:
+		if from.State == payment.OperationCreated {
+			return unless(shut(k) && !held(k), "the door is open")
+		}
+		return unless(uncovered(k) == 0 && !held(k), "not covered")
+	case payment.OperationCreated:
+		return unless(uncovered(k) == 0 && !held(k), "not covered")
+	case payment.OperationPending:
+		for _, e := range k.evidence {
+			if e.Verdict == payment.VerdictPending {
+				return ""
+			}
+		}
+		return "not pending"
+	case payment.OperationUnknown:
+		return unless(from.State != payment.OperationCreated || held(k), "never sent")
+	case payment.OperationProcessing:
+		return unless(to.Fence > from.Fence && !held(k), "not to be claimed")
+	}
+	return ""
+}
+
+func unless(holds bool, why string) string {
+	if holds {
+		return ""
+	}
+	return why
+}
+
+func arrow(from, to payment.OperationState) bool {
+	for _, a := range payment.Arrows() {
+		if a == (payment.Arrow{From: from, To: to}) {
+			return true
+		}
+	}
+	return false
+}
