@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"go.uber.org/zap"
 	"golang.org/x/term"
 
@@ -18,9 +19,16 @@ type demoCommand struct {
 	Seed     uint64 `default:"1" help:"Decides which requests meet which faults; the same seed meets the same ones."`
 	Output   string `enum:"text,json" default:"text" help:"json: the report as the last line, in JSON."`
 	Broker   string `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the demo."`
-	Database string `placeholder:"URL" help:"A superuser's URL of a PostgreSQL to try things on: databases are created there, and the passwords of payonce's roles are set anew. Without it one is started."`
+	Database string `placeholder:"URL" help:"${database_help}"`
 	Keep     bool   `help:"Leave everything running until Ctrl-C."`
-	Sabotage string `placeholder:"KIND" help:"false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges."`
+	Sabotage string `placeholder:"KIND" help:"${sabotage_help}"`
+}
+
+// demoHelp holds the texts that are too long for a tag.
+var demoHelp = kong.Vars{
+	"database_help": "A superuser's URL of a PostgreSQL to try things on: databases are created there, and the passwords of " +
+		"payonce's roles are set anew. Without it one is started.",
+	"sabotage_help": "false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges.",
 }
 
 // errPromiseBroken ends the demo with the exit code of a failure.

@@ -48,7 +48,7 @@ func main() {
 
 func run(ctx context.Context, arguments []string, t terminal) int {
 	exited := -1 // by --help
-	parser := kong.Must(&commands{}, kong.Name("payctl"), kong.Description(description),
+	parser := kong.Must(&commands{}, kong.Name("payctl"), kong.Description(description), demoHelp,
 		kong.Writers(t.out, t.errOut), kong.Exit(func(code int) { exited = code }))
 	parsed, err := parser.Parse(arguments)
 	if exited >= 0 {

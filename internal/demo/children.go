@@ -43,7 +43,7 @@ type child struct {
 
 func (c *children) startAll(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if _, err := c.start(ctx, name); err != nil {
+		if err := c.start(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -56,22 +56,21 @@ func (c *children) startAll(ctx context.Context, names ...string) error {
 }
 
 // start starts one service; it may not be ready yet.
-func (c *children) start(ctx context.Context, name string) (*child, error) {
+func (c *children) start(ctx context.Context, name string) error {
 	admin, err := freeAddr(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	command := exec.Command(c.program, "service", name) //nolint:noctx // leash ends it, also after the context
+	command := exec.Command(c.program, "service", name)
 	command.Env = append(append([]string{}, c.environ...), "PAYONCE_ADMIN_ADDR="+admin)
 	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGTERM, Grace: stopGrace})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	started := &child{name: name, adminAddr: admin, process: process}
 	c.mu.Lock()
-	c.running = append(c.running, started)
-	c.mu.Unlock()
-	return started, nil
+	defer c.mu.Unlock()
+	c.running = append(c.running, &child{name: name, adminAddr: admin, process: process})
+	return nil
 }
 
 func (c *children) all() []*child {
@@ -92,8 +91,7 @@ func (c *children) killOne(ctx context.Context, name string) error {
 		}
 		<-running.process.Ended()
 		c.forget(running)
-		_, err := c.start(ctx, name)
-		return err
+		return c.start(ctx, name)
 	}
 	return fmt.Errorf("no %s is running", name)
 }
@@ -137,12 +135,15 @@ func (c *child) awaitReady(ctx context.Context) error {
 	}
 }
 
+// readiness asks services whether they are ready.
+var readiness = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+
 func (c *child) ready(ctx context.Context) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.adminAddr+"/readyz", nil)
 	if err != nil {
 		return false
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := readiness.Do(request)
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -69,8 +70,8 @@ func newStage(ctx context.Context, o Options) (*stage, error) {
 func (s *stage) later(closer func()) { s.closers = append(s.closers, closer) }
 
 func (s *stage) close() {
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		s.closers[i]()
+	for _, closer := range slices.Backward(s.closers) {
+		closer()
 	}
 	s.closers = nil
 }

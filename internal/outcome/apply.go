@@ -26,13 +26,22 @@ func (p Publisher) Apply(ctx context.Context, tx pgx.Tx, outcomes []Outcome) ([]
 	if err != nil {
 		return nil, err
 	}
-	applied := make([]Applied, len(outcomes))
+	g := group{Publisher: p, locked: locked, outcomes: outcomes, applied: make([]Applied, len(outcomes))}
 	for _, round := range rounds(outcomes) {
-		if err := p.applyRound(ctx, tx, locked, outcomes, round, applied); err != nil {
+		if err := g.apply(ctx, tx, round); err != nil {
 			return nil, err
 		}
 	}
-	return applied, nil
+	return g.applied, nil
+}
+
+// group is the outcomes of one transaction, with what is known about their
+// operations and what has become of them.
+type group struct {
+	Publisher
+	locked   map[uuid.UUID]*known
+	outcomes []Outcome
+	applied  []Applied
 }
 
 // locks says what a group needs.
@@ -102,22 +111,22 @@ func rounds(outcomes []Outcome) [][]int {
 	return split
 }
 
-func (p Publisher) applyRound(ctx context.Context, tx pgx.Tx, locked map[uuid.UUID]*known, outcomes []Outcome, round []int, applied []Applied) error {
+// apply decides about one round's outcomes and writes what follows.
+func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 	var w writes
 	for _, i := range round {
-		o := outcomes[i]
-		k, ok := locked[o.Learned.OperationID]
+		o := g.outcomes[i]
+		k, ok := g.locked[o.Learned.OperationID]
 		if !ok {
 			return fmt.Errorf("operation %s: %w", o.Learned.OperationID, ErrNoSuchOperation)
 		}
 		if err := w.learn(k, &o); err != nil {
 			return err
 		}
-		result, err := p.move(&w, k, o)
-		if err != nil {
+		var err error
+		if g.applied[i], err = g.move(&w, k, o); err != nil {
 			return err
 		}
-		applied[i] = result
 	}
 	return w.send(ctx, tx)
 }

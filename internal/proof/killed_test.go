@@ -190,7 +190,9 @@ func (s *stage) awaitOpenCall() {
 
 func (s *stage) oracle() pspsim.Oracle {
 	s.t.Helper()
-	response, err := http.Get(s.simURL + "/oracle")
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.simURL+"/oracle", nil)
+	require.NoError(s.t, err)
+	response, err := web.Do(request)
 	require.NoError(s.t, err)
 	defer func() { _ = response.Body.Close() }()
 	var o pspsim.Oracle
@@ -204,7 +206,7 @@ func (s *stage) setFaults(f pspsim.Faults) {
 	require.NoError(s.t, err)
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPut, s.simURL+"/faults", strings.NewReader(string(body)))
 	require.NoError(s.t, err)
-	response, err := http.DefaultClient.Do(request)
+	response, err := web.Do(request)
 	require.NoError(s.t, err)
 	require.NoError(s.t, response.Body.Close())
 	require.Less(s.t, response.StatusCode, 300, fmt.Sprint(response.Status))

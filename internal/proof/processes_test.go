@@ -77,18 +77,6 @@ func (s *process) kill() {
 	<-s.ended
 }
 
-// stop asks the process to end, and waits until it has.
-func (s *process) stop(t *testing.T) {
-	t.Helper()
-	require.NoError(t, s.command.Process.Signal(os.Interrupt))
-	select {
-	case <-s.ended:
-		require.Zero(t, s.command.ProcessState.ExitCode(), "%s", s.log.tail())
-	case <-time.After(patience):
-		t.Fatalf("%s did not stop:\n%s", s.command.Path, s.log.tail())
-	}
-}
-
 // run runs a tool to its end and returns what it printed.
 func (p *processes) run(name string, arguments ...string) []byte {
 	p.t.Helper()
@@ -110,13 +98,24 @@ func (p *processes) ready(s *process, address string) {
 			p.t.Fatalf("%s ended:\n%s", s.command.Path, s.log.tail())
 		default:
 		}
-		response, err := http.Get("http://" + address + "/readyz")
-		if err != nil {
-			return false
-		}
-		defer func() { _ = response.Body.Close() }()
-		return response.StatusCode < 300
+		status, err := p.status("http://" + address + "/readyz")
+		return err == nil && status < 300
 	}, patience, 20*time.Millisecond, "%s is not ready", s.command.Path)
+}
+
+// web is every test's HTTP client.
+var web = &http.Client{Timeout: 30 * time.Second}
+
+func (p *processes) status(url string) (int, error) {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := web.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, response.Body.Close()
 }
 
 // logged keeps what a process wrote.
@@ -174,7 +173,7 @@ func (c client) post(ctx context.Context, invoice, key string) (answer, error) {
 }
 
 func exchange(request *http.Request) (answer, error) {
-	response, err := http.DefaultClient.Do(request)
+	response, err := web.Do(request)
 	if err != nil {
 		return answer{}, err
 	}

@@ -276,4 +276,3 @@ func dueOnce(t *testing.T, r *rig.Rig) (int, error) {
 	defer cancel()
 	return n, r.Worker.Drain(ctx)
 }
-

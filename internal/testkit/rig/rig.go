@@ -5,6 +5,7 @@ package rig
 import (
 	"context"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,13 +166,11 @@ func (r *Rig) AwaitState(payments []operation.NewPayment, states ...payment.Stat
 		err := r.DB.App.QueryRow(r.t.Context(), "SELECT count(*) FROM payment WHERE id = ANY ($1) AND state <> ALL ($2)", ids, states).Scan(&elsewhere)
 		require.NoError(r.t, err)
 		return elsewhere == 0
-	}, Patience, 10*time.Millisecond, "payments did not all become %v: %s", states, r.describe(ids))
+	}, Patience, 10*time.Millisecond, "payments did not all become %v: %s", states, described{r})
 }
 
+// described reads the operations when it is printed, which is after the wait.
 type described struct{ r *Rig }
-
-// describe is evaluated by testify before the wait, so it reads when printed.
-func (r *Rig) describe(_ []uuid.UUID) described { return described{r} }
 
 func (d described) String() string {
 	rows, err := d.r.DB.App.Query(context.Background(),
@@ -180,15 +179,15 @@ func (d described) String() string {
 		return err.Error()
 	}
 	defer rows.Close()
-	text := ""
+	var text strings.Builder
 	for rows.Next() {
 		var line string
 		if err := rows.Scan(&line); err != nil {
 			return err.Error()
 		}
-		text += "\n" + line
+		text.WriteString("\n" + line)
 	}
-	return text
+	return text.String()
 }
 
 // Charged returns how often the provider charged the operation and how many
