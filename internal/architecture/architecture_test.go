@@ -26,6 +26,12 @@ func TestImportsFollowTheArrows(t *testing.T) {
 	hold(t, packages.check)
 }
 
+// A table that allows more than is used says nothing about the code.
+func TestTheTableOfArrowsIsNoWiderThanTheCode(t *testing.T) {
+	t.Parallel()
+	hold(t, packages.unused)
+}
+
 func TestEveryTableIsWrittenByItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	hold(t, tables.check)

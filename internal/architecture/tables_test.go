@@ -17,15 +17,15 @@ var packages = arrows{
 
 		// What a process stands on.
 		{pkg: "internal/config", modules: "env"},
-		{pkg: "internal/lifecycle", modules: "sync zap"},
-		{pkg: "internal/telemetry", modules: "otel prometheus zap"},
+		{pkg: "internal/lifecycle", modules: "sync"},
+		{pkg: "internal/telemetry", modules: "zap"},
 		{pkg: "internal/postgres", imports: "pkg/inbox schema", modules: "goose pgx uuid zap"},
 		{pkg: "internal/groupcommit", imports: "internal/postgres", modules: "pgx"},
-		{pkg: "internal/kafka", imports: "pkg/event", modules: "kadm kgo kmsg zap"},
+		{pkg: "internal/kafka", modules: "kadm kgo kmsg zap"},
 
 		// Owners of tables: rows and their legal moves.
-		{pkg: "internal/merchant", imports: "internal/postgres", modules: "lru pgx uuid"},
-		{pkg: "internal/idempotency", imports: "internal/postgres pkg/payment", modules: "json pgx uuid"},
+		{pkg: "internal/merchant", modules: "lru pgx uuid"},
+		{pkg: "internal/idempotency", imports: "internal/postgres", modules: "json pgx uuid"},
 		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
@@ -36,12 +36,12 @@ var packages = arrows{
 		{
 			pkg:     "internal/provider/simulated",
 			imports: "internal/provider pkg/money pkg/payment",
-			modules: "json uuid",
+			modules: "uuid",
 			tests:   "internal/provider/conformance internal/pspsim",
 		},
 		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated"},
 		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
-		{pkg: "internal/pspsim", imports: "pkg/money", modules: "json uuid zap"},
+		{pkg: "internal/pspsim"},
 
 		// The hops, left to right.
 		{
@@ -52,13 +52,13 @@ var packages = arrows{
 		},
 		{
 			pkg:     "internal/httpapi",
-			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres pkg/money pkg/payment",
-			modules: "json pgx prometheus uuid zap",
+			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres pkg/payment",
+			modules: "json pgx uuid zap",
 		},
 		{
 			pkg:     "internal/relay",
-			imports: "internal/kafka internal/lifecycle internal/outbox internal/postgres internal/telemetry pkg/event",
-			modules: "backoff kgo pgx prometheus uuid zap",
+			imports: "internal/kafka internal/outbox internal/postgres pkg/event",
+			modules: "backoff kgo pgx uuid zap",
 		},
 		{
 			pkg: "internal/outcome",
@@ -68,46 +68,47 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/worker",
-			imports: "internal/evidence internal/groupcommit internal/kafka internal/lifecycle internal/operation " +
-				"internal/outcome internal/postgres internal/provider internal/telemetry pkg/event pkg/inbox pkg/money pkg/payment",
-			modules: "backoff gobreaker kgo pgx prometheus sync uuid zap",
-			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
+			imports: "internal/evidence internal/groupcommit internal/operation " +
+				"internal/outcome internal/provider pkg/event pkg/inbox pkg/payment",
+			modules: "backoff gobreaker kgo pgx uuid zap",
+			tests:   "internal/pspsim",
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
-				"internal/outcome internal/postgres internal/provider internal/telemetry pkg/money pkg/payment",
-			modules: "backoff pgx prometheus sync uuid zap",
-			tests:   "internal/accept internal/merchant internal/provider/simulated internal/pspsim",
+			imports: "internal/evidence internal/operation " +
+				"internal/outcome internal/provider pkg/payment",
+			modules: "pgx zap",
+			tests:   "internal/pspsim",
 		},
 
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/config internal/groupcommit internal/httpapi internal/kafka internal/lifecycle " +
-				"internal/merchant internal/outbox internal/outcome internal/postgres internal/provider " +
+			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle " +
+				"internal/merchant internal/outcome internal/postgres internal/provider " +
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/worker " +
-				"pkg/event pkg/inbox",
-			modules: "kgo pgx sync zap",
-			tests:   "internal/operation internal/pspsim",
+				"pkg/event pkg/money",
+			modules: "kgo pgx zap",
+			tests:   "internal/pspsim",
 		},
 		{
 			pkg: "internal/demo",
-			imports: "examples/billing internal/app internal/config internal/kafka internal/lifecycle internal/pgserver " +
-				"internal/postgres internal/pspsim pkg/event pkg/money pkg/payment",
-			modules: "kfake kgo pgx progressbar sync term uuid zap",
+			imports: "examples/billing internal/kafka internal/leash internal/merchant internal/pgserver internal/postgres " +
+				"internal/pspsim pkg/event",
+			modules: "kadm kfake kgo pgx progressbar uuid zap",
 		},
+		{pkg: "internal/proof", tests: "internal/pspsim"},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
 		{pkg: "examples/billing/cmd/billing", imports: "examples/billing", modules: "env zap"},
-		{pkg: "cmd/intake", imports: "internal/app internal/config"},
-		{pkg: "cmd/relay", imports: "internal/app internal/config"},
-		{pkg: "cmd/worker", imports: "internal/app internal/config"},
-		{pkg: "cmd/reconciler", imports: "internal/app internal/config"},
+		{pkg: "cmd/intake", imports: "internal/app"},
+		{pkg: "cmd/relay", imports: "internal/app"},
+		{pkg: "cmd/worker", imports: "internal/app"},
+		{pkg: "cmd/reconciler", imports: "internal/app"},
 		{pkg: "cmd/pspsim", imports: "internal/pspsim", modules: "kong"},
 		{
 			pkg:     "cmd/payctl",
-			imports: "internal/app internal/config internal/demo internal/provider internal/provider/connectors",
-			modules: "kong",
+			imports: "internal/app internal/demo internal/lifecycle",
+			modules: "kong term zap",
 		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.
@@ -115,7 +116,7 @@ var packages = arrows{
 		{pkg: "internal/pgserver", imports: "internal/leash schema", modules: "backoff embedded-postgres pgx"},
 		{
 			pkg: "internal/testkit",
-			imports: "internal/kafka internal/leash internal/pgserver internal/postgres internal/testkit/apachekafka " +
+			imports: "internal/pgserver internal/postgres internal/testkit/apachekafka " +
 				"pkg/event pkg/inbox schema",
 			modules: "backoff goleak kadm kfake kgo pgx testify uuid",
 		},
