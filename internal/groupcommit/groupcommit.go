@@ -204,11 +204,10 @@ func (c *Committer[In, Out]) transact(ctx context.Context, lockWait time.Duratio
 	var out []Out
 	err := pgx.BeginTxFunc(ctx, c.pool, beginWithLockWait(lockWait), func(tx pgx.Tx) error {
 		var err error
-		out, err = c.apply(ctx, tx, in)
+		if out, err = c.apply(ctx, tx, in); err == nil && len(out) != len(in) {
+			err = fmt.Errorf("%d answers for %d requests", len(out), len(in)) // before the commit: nothing happened
+		}
 		return err
 	})
-	if err == nil && len(out) != len(in) {
-		return nil, fmt.Errorf("%d answers for %d requests", len(out), len(in))
-	}
 	return out, err
 }
