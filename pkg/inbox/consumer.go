@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -42,6 +43,10 @@ const (
 	groupWait = stepWait / 2
 	// lettersWait bounds the wait for the dead letters of a step.
 	lettersWait = 10 * time.Second
+	// commitInterval is between two commits of what is marked, in the background:
+	// while the group waits for a member that died, a commit waits too, and no step
+	// shall wait with it. A crash repeats the messages of one interval.
+	commitInterval = time.Second
 	// commitWait bounds a commit of offsets. Giving it up is cheap: repeats.
 	commitWait = 5 * time.Second
 	// stopWait bounds how long Run goes on with the step in hand once it shall
@@ -162,7 +167,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // clientOptions puts ours last, so that they win.
 func (c *Consumer) clientOptions() []kgo.Opt {
-	return append(c.options[:len(c.options):len(c.options)],
+	return append(slices.Clip(c.options),
 		kgo.SeedBrokers(c.config.Brokers...),
 		kgo.ConsumerGroup(c.config.Group),
 		kgo.ConsumeTopics(c.config.Topic),
@@ -179,6 +184,7 @@ func (c *Consumer) clientOptions() []kgo.Opt {
 		kgo.SessionTimeout(sessionWait),
 		kgo.HeartbeatInterval(heartbeat),
 		kgo.AutoCommitMarks(),
+		kgo.AutoCommitInterval(commitInterval),
 		kgo.OnPartitionsRevoked(func(ctx context.Context, client *kgo.Client, _ map[string][]int32) { c.commit(ctx, client) }),
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(letterBatchBytesMax),
@@ -186,9 +192,8 @@ func (c *Consumer) clientOptions() []kgo.Opt {
 	)
 }
 
-// commit makes the group's offsets follow what is marked. When it fails the next
-// one commits the same and more; until then a crash or a rebalance repeats
-// messages, which changes nothing.
+// commit makes the group's offsets follow what is marked before partitions go to
+// another member. When it fails that one repeats messages, which changes nothing.
 func (c *Consumer) commit(ctx context.Context, client *kgo.Client) {
 	ctx, cancel := context.WithTimeout(ctx, commitWait)
 	defer cancel()
@@ -210,13 +215,22 @@ func lost(fetches kgo.Fetches) error {
 }
 
 // leave ends the client. Leaving tells the group at once; when the broker does not
-// answer, the group finds out by itself.
+// answer, the group finds out by itself. While the group waits for a member that
+// died, the client waits for the group; it then ends later, after Run.
 func leave(ctx context.Context, client *kgo.Client) {
 	client.AllowRebalance()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer cancel()
-	_ = client.LeaveGroupContext(ctx)
-	client.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = client.LeaveGroupContext(ctx)
+		client.Close()
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
 }
 
 // sleep reports whether the time passed before ctx ended.

@@ -52,17 +52,16 @@ type step struct {
 	stopping  <-chan struct{}   // closed when Run shall return
 }
 
-// step takes what was polled as far as it gets: transaction, dead letters,
-// offsets, in this order, so that a crash between two of them repeats and never
-// loses. What does not get through is what the next poll begins with. The error
-// says why it did not; nothing is left half done either way.
+// step takes what was polled as far as it gets: transaction, dead letters, marks,
+// in this order, so that a crash between two of them repeats and never loses. What
+// does not get through is what the next poll begins with. The error says why it
+// did not; nothing is left half done either way.
 func (c *Consumer) step(ctx context.Context, client *kgo.Client, letters *DeadLetters, fetches kgo.Fetches) error {
 	s := &step{Consumer: c, stretches: c.sort(fetches), stopping: ctx.Done()}
 	ctx, cancel := outlive(ctx, stopWait)
 	defer cancel()
 	err := errors.Join(s.apply(ctx), s.publish(ctx, letters))
 	s.advance(client)
-	c.commit(ctx, client)
 	return err
 }
 
