@@ -60,17 +60,17 @@ func Worker(ctx context.Context, c config.Worker, log *zap.Logger) error {
 		return fmt.Errorf("PAYONCE_KAFKA_BROKERS: %w", err)
 	}
 	defer asking.Close()
-	consume := func(ctx context.Context) error {
-		return sender.Consume(ctx, r.pool, worker.Feed{
-			Brokers: c.Brokers, Topics: topicsOf(c.Topics), Options: kafkaOptions("worker", c.Kafka, log),
-		})
-	}
+	consume := func(ctx context.Context) error { return sender.Consume(ctx, r.pool, feed(c, log)) }
 	return r.run(ctx, []lifecycle.Check{topicsCheck(asking, topicsOf(c.Topics).All())}, []zap.Field{zap.String("worker", name)},
 		lifecycle.Part{Name: "due list", Run: endless(sender.Schedule), StopWait: scheduleStopWait},
 		lifecycle.Part{Name: "consumer", Run: consuming(consume, log), StopWait: consumerStopWait},
 		draining(sender, c.Timeout+drainAllowance),
 		committing("applier", applier.Run),
 	)
+}
+
+func feed(c config.Worker, log *zap.Logger) worker.Feed {
+	return worker.Feed{Brokers: c.Brokers, Topics: topicsOf(c.Topics), Options: kafkaOptions("worker", c.Kafka, log)}
 }
 
 func publisher(c config.Service) outcome.Publisher {
