@@ -27,9 +27,9 @@ var packages = arrows{
 		{pkg: "internal/merchant", modules: "lru pgx uuid"},
 		{pkg: "internal/idempotency", imports: "internal/postgres", modules: "json pgx uuid"},
 		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
-		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid"},
+		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid", tests: "internal/operation"},
 		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
-		{pkg: "internal/ledger", imports: "internal/postgres pkg/money", modules: "pgx uuid"},
+		{pkg: "internal/ledger", imports: "internal/postgres pkg/money", modules: "pgx uuid", tests: "internal/operation"},
 
 		// The port to providers, and what is plugged into it.
 		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid", tests: "internal/provider/conformance"},
