@@ -47,8 +47,7 @@ func namesOf(process any) []variable { return variablesIn(reflect.TypeOf(process
 
 func variablesIn(t reflect.Type) []variable {
 	var variables []variable
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		if field.Anonymous {
 			variables = append(variables, variablesIn(field.Type)...)
 			continue

@@ -40,7 +40,7 @@ func StoreAnswers(ctx context.Context, tx pgx.Tx, answers []Answer) error {
 func QueueAnswers(batch *pgx.Batch, answers []Answer) {
 	batch.Queue(storeAnswersSQL,
 		postgres.Column(answers, func(a Answer) uuid.UUID { return a.ResourceID }),
-		postgres.Column(answers, func(a Answer) int16 { return int16(a.Status) }),
+		postgres.Column(answers, func(a Answer) int16 { return int16(a.Status) }), //nolint:gosec // an HTTP status has three digits
 		postgres.Column(answers, func(a Answer) []byte { return a.Body }),
 	)
 }

@@ -3,6 +3,7 @@ package idempotency
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -56,9 +57,7 @@ func (c Canonical) Fingerprint() (Fingerprint, error) {
 // parameters in braces, as routes write them.
 func (c Canonical) stored() Fields {
 	all := make(Fields, len(c.Fields)+len(c.Path))
-	for name, value := range c.Fields {
-		all[name] = value
-	}
+	maps.Copy(all, c.Fields)
 	for name, value := range c.Path {
 		all["{"+name+"}"] = &value
 	}

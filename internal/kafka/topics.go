@@ -51,7 +51,7 @@ func EnsureTopics(ctx context.Context, client *kgo.Client, shape TopicShape, top
 	}
 	if shape.Replication >= 3 {
 		// An acknowledged record survives the loss of any one broker.
-		settings["min.insync.replicas"] = kadm.StringPtr("2")
+		settings["min.insync.replicas"] = new("2")
 	}
 	admin := kadm.NewClient(client)
 	created, err := admin.CreateTopics(ctx, shape.Partitions, replication, settings, topics...)
@@ -91,7 +91,8 @@ func checkDetails(details kadm.TopicDetails) error {
 		if t.Err != nil {
 			return fmt.Errorf("looking at topic %s: %w", t.Topic, t.Err)
 		}
-		if err := (TopicShape{Partitions: int32(len(t.Partitions))}).check(); err != nil {
+		partitions := int32(len(t.Partitions)) //nolint:gosec // Kafka counts them in an int32
+		if err := (TopicShape{Partitions: partitions}).check(); err != nil {
 			return fmt.Errorf("topic %s: %w", t.Topic, err)
 		}
 	}
@@ -105,7 +106,7 @@ func MissingTopics(ctx context.Context, client *kgo.Client, topics ...string) ([
 	request.AllowAutoTopicCreation = false
 	for _, name := range topics {
 		topic := kmsg.NewMetadataRequestTopic()
-		topic.Topic = kmsg.StringPtr(name)
+		topic.Topic = new(name)
 		request.Topics = append(request.Topics, topic)
 	}
 	response, err := request.RequestWith(ctx, client)

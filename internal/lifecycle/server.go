@@ -38,7 +38,9 @@ func Server(name string, listener net.Listener, server *http.Server) Part {
 			case <-ctx.Done():
 			}
 			err := shutDown(context.WithoutCancel(ctx), server)
-			<-failed // http.ErrServerClosed
+			if end := <-failed; !errors.Is(end, http.ErrServerClosed) {
+				err = errors.Join(err, end) // it broke as it was told to stop
+			}
 			return err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -115,11 +116,12 @@ func (a *Admin) createRoles(ctx context.Context, c *pgx.Conn) error {
 		return fmt.Errorf("creating the roles: %w", err)
 	}
 	// Two processes that alter one role at once: "tuple concurrently updated".
-	sql := "SELECT pg_advisory_xact_lock(hashtextextended('payonce roles', 0));"
+	var sql strings.Builder
+	sql.WriteString("SELECT pg_advisory_xact_lock(hashtextextended('payonce roles', 0));")
 	for _, role := range []string{ownerRole, appRole} {
-		sql += fmt.Sprintf("ALTER ROLE %s PASSWORD '%s';", role, a.rolePassword(role))
+		fmt.Fprintf(&sql, "ALTER ROLE %s PASSWORD '%s';", role, a.rolePassword(role))
 	}
-	if _, err := c.Exec(ctx, sql); err != nil {
+	if _, err := c.Exec(ctx, sql.String()); err != nil {
 		return fmt.Errorf("setting the roles' passwords: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -109,9 +110,7 @@ func (c cluster) arguments(port uint32) []string {
 		"max_wal_size":       "4GB",
 		"checkpoint_timeout": "30min",
 	}
-	for name, value := range c.settings {
-		settings[name] = value
-	}
+	maps.Copy(settings, c.settings)
 	arguments := []string{"-D", c.dataFolder()}
 	for name, value := range settings {
 		arguments = append(arguments, "-c", name+"="+value)
@@ -149,5 +148,5 @@ func freePort() (uint32, error) {
 		return 0, fmt.Errorf("looking for a free port: %w", err)
 	}
 	defer listener.Close()
-	return uint32(listener.Addr().(*net.TCPAddr).Port), nil
+	return uint32(listener.Addr().(*net.TCPAddr).AddrPort().Port()), nil
 }

@@ -46,8 +46,7 @@ func IsUnavailable(err error) bool {
 	}
 	// Asked first: a server that refuses a session does so with a code of its
 	// own, such as 55000 from a database that allows no connections.
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
 	}
 	if code := sqlState(err); code != "" {
@@ -72,8 +71,7 @@ func isBroken(err error) bool {
 }
 
 func sqlState(err error) string {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Code
 	}
 	return ""

@@ -37,11 +37,11 @@ const (
 	recordDoor   = "door"
 )
 
-func movementRecord(m *movement, key string, print fingerprint) record {
+func movementRecord(m *movement, key string, request fingerprint) record {
 	r := record{
 		Type: recordMove, At: m.at, Seq: m.seq, Kind: m.kind, Reference: m.account.reference, Amount: m.amount,
 		Currency: m.currency, Status: m.first, Code: m.firstCode, ResolveAt: m.resolveAt, ResolveTo: m.resolveTo,
-		Key: key, Print: hex.EncodeToString(print[:]),
+		Key: key, Print: hex.EncodeToString(request[:]),
 	}
 	if m.charge != nil {
 		r.Charge = m.charge.seq

@@ -48,12 +48,12 @@ func newKeyring() *keyring { return &keyring{keys: map[string]*keyEntry{}} }
 // begin returns the stored result of the key, or a hold on it as its first
 // request, or errKeyReused. It waits while another request holds the key. A key
 // older than forget is a new one; zero remembers for ever.
-func (k *keyring) begin(key string, print fingerprint, forget time.Duration) (stored result, h *hold, err error) {
+func (k *keyring) begin(key string, request fingerprint, forget time.Duration) (stored result, h *hold, err error) {
 	for {
 		k.mu.Lock()
 		entry, ok := k.keys[key]
 		if !ok || (entry.busy == nil && forget > 0 && time.Since(entry.at) >= forget) {
-			entry = &keyEntry{print: print, at: time.Now(), busy: make(chan struct{})}
+			entry = &keyEntry{print: request, at: time.Now(), busy: make(chan struct{})}
 			k.keys[key] = entry
 			k.mu.Unlock()
 			return result{}, &hold{ring: k, key: key, entry: entry}, nil
@@ -64,7 +64,7 @@ func (k *keyring) begin(key string, print fingerprint, forget time.Duration) (st
 			<-busy
 			continue
 		}
-		if entry.print != print {
+		if entry.print != request {
 			return result{}, nil, errKeyReused
 		}
 		return entry.result, nil, nil
@@ -72,8 +72,8 @@ func (k *keyring) begin(key string, print fingerprint, forget time.Duration) (st
 }
 
 // restore enters a key from the journal.
-func (k *keyring) restore(key string, print fingerprint, at time.Time, r result) {
-	k.keys[key] = &keyEntry{print: print, at: at, result: r}
+func (k *keyring) restore(key string, request fingerprint, at time.Time, r result) {
+	k.keys[key] = &keyEntry{print: request, at: at, result: r}
 }
 
 // finish stores the result for all later requests.

@@ -124,8 +124,8 @@ func Serve(ctx context.Context, listener net.Listener, s *Server) error {
 
 // restore enters one line of the data file.
 func (s *Server) restore(r record) error {
-	var print fingerprint
-	if _, err := hex.Decode(print[:], []byte(r.Print)); err != nil {
+	var request fingerprint
+	if _, err := hex.Decode(request[:], []byte(r.Print)); err != nil {
 		return err
 	}
 	s.book.latest = r.At
@@ -137,11 +137,11 @@ func (s *Server) restore(r record) error {
 			return err
 		}
 		if r.Key != "" {
-			s.keys.restore(r.Key, print, r.At, result{movement: m})
+			s.keys.restore(r.Key, request, r.At, result{movement: m})
 		}
 	case recordRefuse:
 		if r.Key != "" {
-			s.keys.restore(r.Key, print, r.At, result{refusal: r.Code})
+			s.keys.restore(r.Key, request, r.At, result{refusal: r.Code})
 		}
 	case recordDoor:
 		s.book.shut(r.Reference)

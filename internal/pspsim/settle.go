@@ -17,6 +17,7 @@ func (b *book) add(m *movement) {
 		heap.Push(&b.pending, m)
 	case StatusCaptured:
 		b.post(m)
+	case StatusDeclined, StatusVoided: // nothing to count
 	}
 }
 

@@ -93,7 +93,7 @@ func (a Amount) Decimal() string {
 	exponent := a.currency.Exponent()
 	sign, magnitude := "", uint64(a.minor) //nolint:gosec // negated below, so that math.MinInt64 cannot occur
 	if a.minor < 0 {
-		sign, magnitude = "-", uint64(-a.minor) //nolint:gosec // |minor| ≤ MinorMax
+		sign, magnitude = "-", uint64(-a.minor) // |minor| ≤ MinorMax
 	}
 	text := strconv.FormatUint(magnitude, 10)
 	if exponent == 0 {
