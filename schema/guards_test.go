@@ -1,7 +1,6 @@
 package schema_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -53,7 +52,7 @@ func twice(more ...string) []string {
 	return claimed(append([]string{moved("unknown"), recorded(2, 100), leased("unknown", 2, 100)}, more...)...)
 }
 
-func TestP3_TheDatabaseRefusesWhatNoEvidenceSupports(t *testing.T) {
+func TestP3_TheDatabaseRefusesWhatNoEvidenceSupports(t *testing.T) { //nolint:tparallel // cases make the same accounts and would wait for each other
 	t.Parallel()
 	database := testkit.NewDatabase(t)
 	for _, g := range slices.Concat(captures(), failures(), returns(), claims(), births(), fixed(), books(), identities(), answers()) {
@@ -91,7 +90,7 @@ func (w world) isRefused(t *testing.T, tx pgx.Tx, statement, because string) {
 		return err
 	})
 	var refused *pgconn.PgError
-	require.True(t, errors.As(err, &refused), "accepted: %s (%v)", statement, err)
+	require.ErrorAs(t, err, &refused, "accepted: %s", statement)
 	require.Contains(t, []string{refused.ConstraintName, refused.Code}, because, "%v", err)
 }
 
@@ -121,7 +120,7 @@ func TestP3_TheApplicationCannotGetAroundTheGuards(t *testing.T) {
 	} {
 		_, err := database.App.Exec(t.Context(), statement)
 		var refused *pgconn.PgError
-		require.True(t, errors.As(err, &refused), "accepted: %s", statement)
+		require.ErrorAs(t, err, &refused, "accepted: %s", statement)
 		require.Equal(t, noRight, refused.Code, "%s: %v", statement, err)
 	}
 }
@@ -173,7 +172,7 @@ func TestP4_AppendOnlyTablesRefuseTheirOwnerToo(t *testing.T) {
 		} {
 			_, err := database.Owner.Exec(t.Context(), statement)
 			var refused *pgconn.PgError
-			require.True(t, errors.As(err, &refused), "accepted: %s", statement)
+			require.ErrorAs(t, err, &refused, "accepted: %s", statement)
 			require.Equal(t, appendOnly, refused.Code, "%s: %v", statement, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/postgres"
@@ -29,12 +30,17 @@ func entry(merchant uuid.UUID, key, amount string) idempotency.Entry {
 // reserve commits the entries and returns their records.
 func reserve(t *testing.T, pool *pgxpool.Pool, entries ...idempotency.Entry) []idempotency.Record {
 	t.Helper()
-	var records []idempotency.Record
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) (err error) {
-		records, err = idempotency.Reserve(t.Context(), tx, entries)
-		return err
-	}))
+	records, err := tryReserve(t.Context(), pool, entries...)
+	require.NoError(t, err)
 	return records
+}
+
+func tryReserve(ctx context.Context, pool *pgxpool.Pool, entries ...idempotency.Entry) (records []idempotency.Record, err error) {
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) (err error) {
+		records, err = idempotency.Reserve(ctx, tx, entries)
+		return err
+	})
+	return records, err
 }
 
 func differences(t *testing.T, r idempotency.Record, e idempotency.Entry) []string {
@@ -125,10 +131,15 @@ func TestI4_AnUnfinishedReservationIsWaitedFor(t *testing.T) {
 	})
 	require.True(t, postgres.IsLockConflict(err), "%v", err)
 
-	waited := make(chan []idempotency.Record)
-	go func() { waited <- reserve(t, database.App, second) }()
+	var waiter errgroup.Group
+	var records []idempotency.Record
+	waiter.Go(func() (err error) {
+		records, err = tryReserve(t.Context(), database.App, second)
+		return err
+	})
 	require.NoError(t, holder.Commit(t.Context()))
-	require.Equal(t, first.ResourceID, (<-waited)[0].ResourceID, "seen by the second statement")
+	require.NoError(t, waiter.Wait())
+	require.Equal(t, first.ResourceID, records[0].ResourceID, "seen by the second statement")
 }
 
 func TestI4_TheFirstAnswerStays(t *testing.T) {

@@ -2,6 +2,7 @@ package leash_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ func beParent(folder string) {
 	if _, err := leash.Start(command, leash.Options{Signal: syscall.SIGTERM, Grace: time.Second, Folder: folder}); err != nil {
 		panic(err)
 	}
-	os.Stdout.WriteString("started\n")
+	fmt.Println("started")
 	select {}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/payonce/payonce/internal/lifecycle"
 )
@@ -30,13 +31,20 @@ func serve(t *testing.T, server *http.Server) (string, func() error) {
 
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
+	status, body, err := fetch(url)
+	require.NoError(t, err)
+	return status, body
+}
+
+func fetch(url string) (int, string, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(url)
-	require.NoError(t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(body)
+	return response.StatusCode, string(body), err
 }
 
 func TestAServerLetsRequestsInHandEnd(t *testing.T) {
@@ -50,17 +58,18 @@ func TestAServerLetsRequestsInHandEnd(t *testing.T) {
 	shuttingDown := make(chan struct{})
 	server.RegisterOnShutdown(func() { close(shuttingDown) })
 	address, stop := serve(t, server)
-	answers, ended := make(chan string, 1), make(chan error, 1)
-	go func() {
-		_, body := get(t, address)
-		answers <- body
-	}()
+	var both errgroup.Group
+	var body string
+	both.Go(func() (err error) {
+		_, body, err = fetch(address)
+		return err
+	})
 	<-arrived
-	go func() { ended <- stop() }()
+	both.Go(stop)
 	<-shuttingDown
 	close(release)
-	require.Equal(t, "done", <-answers)
-	require.NoError(t, <-ended)
+	require.NoError(t, both.Wait())
+	require.Equal(t, "done", body)
 }
 
 func TestAServerWhoseListenerBreaksEnds(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-func TestEachTestHasADatabaseOfItsOwnThatIsMigratedAndGoneAtItsEnd(t *testing.T) {
+func TestEachTestHasADatabaseOfItsOwnThatIsMigratedAndGoneAtItsEnd(t *testing.T) { //nolint:tparallel // what follows looks at the end of the inner test
 	t.Parallel()
 	var gone string
 	t.Run("a test", func(t *testing.T) {

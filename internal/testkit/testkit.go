@@ -32,6 +32,14 @@ func stopAtEnd(stop func()) {
 	running.stop = append(running.stop, stop)
 }
 
+func stopServers() {
+	running.Lock()
+	defer running.Unlock()
+	for _, stop := range running.stop {
+		stop()
+	}
+}
+
 // Main runs a package's tests and stops the servers that they started. Without it
 // the servers end a moment after the test process, with it before. It fails the
 // package when goroutines are left over; the options name those that may be.
@@ -39,11 +47,7 @@ func stopAtEnd(stop func()) {
 //	func TestMain(m *testing.M) { testkit.Main(m) }
 func Main(m *testing.M, mayRemain ...goleak.Option) {
 	code := m.Run()
-	running.Lock()
-	defer running.Unlock()
-	for _, stop := range running.stop {
-		stop()
-	}
+	stopServers()
 	if code == 0 {
 		if err := goleak.Find(mayRemain...); err != nil {
 			fmt.Fprintln(os.Stderr, "after the tests:", err)

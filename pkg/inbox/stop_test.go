@@ -29,8 +29,8 @@ func TestE3_AStopFinishesTheStepInHand(t *testing.T) {
 	await(t, inside)
 	r.cancel()
 	select {
-	case <-r.result:
-		require.Fail(t, "Run returned before its step was done")
+	case err := <-r.result:
+		require.Fail(t, "Run returned before its step was done", "%v", err)
 	default:
 	}
 	close(goOn)

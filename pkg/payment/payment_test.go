@@ -21,7 +21,9 @@ func TestP3_TheZeroVerdictProvesNothing(t *testing.T) {
 	var forgotten payment.Verdict
 	require.Equal(t, payment.VerdictUnclear, forgotten)
 	require.Equal(t, "unclear", payment.Verdict(99).String(), "an unheard-of verdict must not read as an outcome")
-	for _, v := range []payment.Verdict{payment.VerdictUnclear, payment.VerdictCaptured, payment.VerdictDeclined, payment.VerdictNotTaken, payment.VerdictPending} {
+	for _, v := range []payment.Verdict{
+		payment.VerdictUnclear, payment.VerdictCaptured, payment.VerdictDeclined, payment.VerdictNotTaken, payment.VerdictPending,
+	} {
 		again, err := payment.ParseVerdict(v.String())
 		require.NoError(t, err)
 		require.Equal(t, v, again)

@@ -123,7 +123,10 @@ func (s Subject) echoes(t *testing.T, words func(string, money.Amount) (int, str
 
 func (s Subject) redirects(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
 		op := charge(t)
 		elsewhere := NewServer(t, whole(s.captured(op)))
 		server := NewServer(t, after(func(c *Conn) {

@@ -140,7 +140,7 @@ func freePorts() ([2]string, error) {
 			return ports, fmt.Errorf("looking for a free port: %w", err)
 		}
 		// Held until both are known, so that they differ.
-		defer listener.Close()
+		defer listener.Close() //nolint:gocritic // the end of the function is meant, and there are two
 		ports[i] = strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil

@@ -21,19 +21,18 @@ func TestANodeIsGoneAfterStopOrWithItsContext(t *testing.T) {
 		t.Logf("NO REAL KAFKA: %v", err)
 		return
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	for name, end := range map[string]func(*Server){
-		"stop":    func(s *Server) { s.Stop(); s.Stop() },
-		"context": func(s *Server) { cancel(); <-s.Ended() },
+	for name, end := range map[string]func(*Server, context.CancelFunc){
+		"stop":    func(s *Server, _ context.CancelFunc) { s.Stop(); s.Stop() },
+		"context": func(s *Server, cancel context.CancelFunc) { cancel(); <-s.Ended() },
 	} {
+		ctx, cancel := context.WithCancel(t.Context())
 		s, err := Start(ctx)
 		require.NoError(t, err, name)
 		require.NoError(t, syscall.Kill(s.PID(), 0), name)
-		end(s)
+		end(s, cancel)
 		require.ErrorIs(t, syscall.Kill(s.PID(), 0), syscall.ESRCH, name)
-		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
 	}
-	cancel()
 }
 
 // macOS has a java that only tells where to get one.

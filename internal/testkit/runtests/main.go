@@ -56,7 +56,7 @@ func run(arguments []string) int {
 		}
 	case received := <-signals:
 		cancel()
-		<-started
+		<-started //nolint:errcheck // it was cancelled, and says so at most
 		return exitSignal + int(received.(syscall.Signal))
 	}
 	code, err := runCommand(arguments, signals)
