@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -89,7 +90,13 @@ func TestTheDueListWaitsForNobody(t *testing.T) {
 	defer func() { _ = holder.Rollback(context.Background()) }()
 	_, err = operation.Lock(t.Context(), holder, operations([]operation.NewPayment{held}))
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{free.OperationID}, attempted(b.claimedDue(10)))
+	attempts := must(b, func(ctx context.Context, tx pgx.Tx) ([]operation.Attempt, error) {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '1s'"); err != nil {
+			return nil, err
+		}
+		return b.claim.ClaimDue(ctx, tx, 10)
+	})
+	require.Equal(t, []uuid.UUID{free.OperationID}, attempted(attempts))
 }
 
 func TestOverdueNamesWhatWasNotSentInTime(t *testing.T) {

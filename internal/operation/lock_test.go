@@ -44,7 +44,11 @@ func TestALockedOperationIsAllThatIsStored(t *testing.T) {
 func TestLockersInOppositeOrderDoNotMeetInACircle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	ids := operations(fixture.AcceptMany(t, b.App, 40))
+	var ids []uuid.UUID
+	for range 40 { // one by one and with random ids, so that the rows lie in no order
+		p := fixture.Accept(t, b.App, func(p *operation.NewPayment) { p.PaymentID, p.OperationID = uuid.New(), uuid.New() })
+		ids = append(ids, p.OperationID)
+	}
 	backwards := slices.Clone(ids)
 	slices.Reverse(backwards)
 	var lockers errgroup.Group

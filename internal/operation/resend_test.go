@@ -77,12 +77,15 @@ func TestU2_AnOrderThatDoesNotHoldAnyMoreIsWithdrawn(t *testing.T) {
 		"the bytes would be others":              func(b *bench, _ operation.NewPayment) { b.claim.Served[0].Recipe = "recipe/2" },
 		"captured meanwhile":                     func(b *bench, p operation.NewPayment) { b.told(p, "webhook", "captured") },
 		"pending meanwhile":                      func(b *bench, p operation.NewPayment) { b.told(p, "inquiry", "pending") },
-		"the last moment passed":                 func(b *bench, _ operation.NewPayment) { b.SetNow(b.t, 31*time.Minute) },
+		"the last moment passed": func(b *bench, _ operation.NewPayment) {
+			b.claim.Served[0].Horizon = 24 * time.Hour
+			b.SetNow(b.t, 3*time.Hour)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			p, good := b.unknown(fixture.ChargeBefore(time.Now().Add(30*time.Minute))), fixture.Accept(t, b.App)
+			p, good := b.unknown(fixture.ChargeBefore(time.Now().Add(2*time.Hour))), fixture.Accept(t, b.App)
 			b.dueIn(-1, good)
 			b.ordered(p)
 			spoil(b, p)
