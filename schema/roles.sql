@@ -18,3 +18,11 @@ BEGIN
 	END LOOP;
 END
 $$;
+
+-- Every statement of the services looks rows up by key. A table that was empty
+-- when a plan was made and cached looks cheaper to read whole than by any index,
+-- and that plan stays in use while the table grows to millions of rows. Settings
+-- of a role also hold through a transaction pooler.
+ALTER ROLE payonce_app SET enable_seqscan = off;
+ALTER ROLE payonce_app SET enable_hashjoin = off;
+ALTER ROLE payonce_app SET enable_mergejoin = off;

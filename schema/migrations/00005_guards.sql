@@ -3,8 +3,10 @@
 -- The second guard. The services decide in Go; these triggers know nothing of
 -- that code and refuse, for every role, what no evidence supports.
 --
--- Each guard that reads tables sets its search_path. Otherwise a session could
--- hide a table behind a temporary one of the same name and put the proof there.
+-- They run for every payment, several times. So they are in PL/pgSQL, which keeps
+-- its plans while a function in SQL is planned anew at every call; and tables are
+-- named with their schema, so that no temporary table can stand in for them and no
+-- search_path has to be set at every call.
 
 CREATE TABLE operation_arrow
 (
@@ -38,19 +40,23 @@ GRANT SELECT ON operation_arrow TO payonce_app;
 --   an authoritative no was asked for after its last possible send plus grace.
 -- +goose StatementBegin
 CREATE FUNCTION uncovered_attempts(operation uuid) RETURNS bigint
-    LANGUAGE sql STABLE AS
+    LANGUAGE plpgsql STABLE AS
 $$
-SELECT count(*)
-FROM attempt a
-WHERE a.operation_id = operation
-  AND NOT a.not_sent
-  AND NOT EXISTS (SELECT
-                  FROM evidence e
-                  WHERE e.operation_id = a.operation_id
-                    AND e.verdict IN ('declined', 'not_taken')
-                    AND ((e.source = 'answer' AND e.fence = a.fence)
-                      OR (e.covers_earlier AND e.fence > a.fence)
-                      OR e.covers_until >= a.last_possible_send))
+BEGIN
+    RETURN (
+        SELECT count(*)
+        FROM public.attempt a
+        WHERE a.operation_id = operation
+          AND NOT a.not_sent
+          AND NOT EXISTS (SELECT
+                          FROM public.evidence e
+                          WHERE e.operation_id = a.operation_id
+                            AND e.verdict IN ('declined', 'not_taken')
+                            AND ((e.source = 'answer' AND e.fence = a.fence)
+                              OR (e.covers_earlier AND e.fence > a.fence)
+                              OR e.covers_until >= a.last_possible_send))
+    );
+END
 $$;
 -- +goose StatementEnd
 
@@ -60,42 +66,48 @@ $$;
 -- because a late copy of that attempt could still be taken.
 -- +goose StatementBegin
 CREATE FUNCTION attempts_that_may_return(operation uuid) RETURNS bigint
-    LANGUAGE sql STABLE AS
+    LANGUAGE plpgsql STABLE AS
 $$
-SELECT count(*)
-FROM attempt a
-WHERE a.operation_id = operation
-  AND NOT a.not_sent
-  AND NOT EXISTS (SELECT
-                  FROM evidence e
-                  WHERE e.operation_id = a.operation_id
-                    AND ((e.source = 'closure' AND e.verdict = 'not_taken' AND e.covers_until >= a.last_possible_send)
-                      OR (e.source = 'answer' AND e.verdict = 'declined' AND e.fence = a.fence)
-                      OR (e.covers_earlier AND e.fence > a.fence)))
+BEGIN
+    RETURN (
+        SELECT count(*)
+        FROM public.attempt a
+        WHERE a.operation_id = operation
+          AND NOT a.not_sent
+          AND NOT EXISTS (SELECT
+                          FROM public.evidence e
+                          WHERE e.operation_id = a.operation_id
+                            AND ((e.source = 'closure' AND e.verdict = 'not_taken' AND e.covers_until >= a.last_possible_send)
+                              OR (e.source = 'answer' AND e.verdict = 'declined' AND e.fence = a.fence)
+                              OR (e.covers_earlier AND e.fence > a.fence)))
+    );
+END
 $$;
 -- +goose StatementEnd
 
 -- Pending evidence that no later no has answered: the provider has it.
 -- +goose StatementBegin
 CREATE FUNCTION provider_may_hold(operation uuid) RETURNS boolean
-    LANGUAGE sql STABLE AS
+    LANGUAGE plpgsql STABLE AS
 $$
-SELECT EXISTS (SELECT
-               FROM evidence p
+BEGIN
+    RETURN EXISTS (SELECT
+               FROM public.evidence p
                WHERE p.operation_id = operation
                  AND (p.verdict = 'captured'
                    OR (p.verdict = 'pending'
                      AND NOT EXISTS (SELECT
-                                     FROM evidence n
+                                     FROM public.evidence n
                                      WHERE n.operation_id = p.operation_id
                                        AND n.verdict IN ('declined', 'not_taken')
-                                       AND n.asked_at > p.asked_at))))
+                                       AND n.asked_at > p.asked_at))));
+END
 $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
 CREATE FUNCTION guard_operation_move() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 DECLARE
     why text;
@@ -104,38 +116,38 @@ BEGIN
         why := format('the fence may not fall from %s to %s', OLD.fence, NEW.fence);
     ELSIF NEW.state = OLD.state THEN
         RETURN NEW;
-    ELSIF NOT EXISTS (SELECT FROM operation_arrow WHERE from_state = OLD.state AND to_state = NEW.state) THEN
+    ELSIF NOT EXISTS (SELECT FROM public.operation_arrow WHERE from_state = OLD.state AND to_state = NEW.state) THEN
         why := 'there is no such arrow';
     ELSIF NEW.state = 'processing' THEN
         IF NEW.fence <= OLD.fence THEN
             why := 'a claim needs a new fence';
-        ELSIF provider_may_hold(NEW.id) THEN
+        ELSIF public.provider_may_hold(NEW.id) THEN
             why := 'evidence says that the provider may already hold it';
         END IF;
     ELSIF NEW.state = 'succeeded' THEN
-        IF NOT EXISTS (SELECT FROM evidence e
+        IF NOT EXISTS (SELECT FROM public.evidence e
                        WHERE e.operation_id = NEW.id AND e.verdict = 'captured'
                          AND e.amount_minor = NEW.amount_minor AND e.currency = NEW.currency) THEN
             why := 'no captured evidence with this amount and currency';
         END IF;
     ELSIF NEW.state IN ('failed', 'canceled') AND OLD.state = 'created' THEN
-        IF attempts_that_may_return(NEW.id) > 0 THEN
+        IF public.attempts_that_may_return(NEW.id) > 0 THEN
             why := 'an attempt was not taken, but its door is not closed';
-        ELSIF provider_may_hold(NEW.id) THEN
+        ELSIF public.provider_may_hold(NEW.id) THEN
             why := 'evidence says that the provider may already hold it';
         END IF;
     ELSIF NEW.state IN ('failed', 'created') THEN
-        IF uncovered_attempts(NEW.id) > 0 THEN
+        IF public.uncovered_attempts(NEW.id) > 0 THEN
             why := 'an attempt that may have been sent is not covered';
-        ELSIF provider_may_hold(NEW.id) THEN
+        ELSIF public.provider_may_hold(NEW.id) THEN
             why := 'evidence says that the provider may hold it';
         END IF;
     ELSIF NEW.state = 'pending' THEN
-        IF NOT EXISTS (SELECT FROM evidence e WHERE e.operation_id = NEW.id AND e.verdict = 'pending') THEN
+        IF NOT EXISTS (SELECT FROM public.evidence e WHERE e.operation_id = NEW.id AND e.verdict = 'pending') THEN
             why := 'no pending evidence';
         END IF;
     ELSIF NEW.state = 'unknown' AND OLD.state = 'created' THEN
-        IF NOT provider_may_hold(NEW.id) THEN
+        IF NOT public.provider_may_hold(NEW.id) THEN
             why := 'nothing says that it was ever sent';
         END IF;
     END IF;
@@ -174,10 +186,10 @@ EXECUTE FUNCTION refuse_birth();
 -- A charge is for its payment's amount: the two rows cannot drift apart.
 -- +goose StatementBegin
 CREATE FUNCTION guard_operation_amount() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM payment p
+    IF NOT EXISTS (SELECT FROM public.payment p
                    WHERE p.id = NEW.payment_id AND p.currency = NEW.currency
                      AND (NEW.amount_minor = p.amount_minor OR (NEW.kind = 'refund' AND NEW.amount_minor < p.amount_minor))) THEN
         RAISE EXCEPTION 'operation % is not for the amount and currency of payment %', NEW.id, NEW.payment_id
@@ -194,10 +206,10 @@ CREATE TRIGGER an_operation_moves_its_payments_money
 -- A payment shows what its charge is, never something better or worse.
 -- +goose StatementBegin
 CREATE FUNCTION guard_payment_state() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM operation o
+    IF NOT EXISTS (SELECT FROM public.operation o
                    WHERE o.payment_id = NEW.id AND o.kind = 'charge'
                      AND NEW.state = CASE o.state WHEN 'succeeded' THEN 'captured' ELSE o.state END) THEN
         RAISE EXCEPTION 'payment % may not show % while its charge says otherwise', NEW.id, NEW.state
@@ -217,11 +229,11 @@ EXECUTE FUNCTION guard_payment_state();
 -- identity of the same request was taken.
 -- +goose StatementBegin
 CREATE FUNCTION guard_identity_release() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 BEGIN
     IF OLD.writer <> pg_current_xact_id()
-        AND NOT EXISTS (SELECT FROM payment p WHERE p.id = OLD.payment_id AND p.state IN ('failed', 'canceled')) THEN
+        AND NOT EXISTS (SELECT FROM public.payment p WHERE p.id = OLD.payment_id AND p.state IN ('failed', 'canceled')) THEN
         RAISE EXCEPTION '% of payment % may not be released: it has neither failed nor been canceled', TG_TABLE_NAME, OLD.payment_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'a_live_payment_keeps_its_identity';
     END IF;
@@ -273,10 +285,10 @@ EXECUTE FUNCTION guard_attempt_birth();
 -- at when the statement ends, because a claim writes both rows in one.
 -- +goose StatementBegin
 CREATE FUNCTION guard_lease() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 BEGIN
-    IF NOT EXISTS (SELECT FROM attempt a
+    IF NOT EXISTS (SELECT FROM public.attempt a
                    WHERE a.operation_id = NEW.id AND a.fence = NEW.fence
                      AND a.lease_until >= NEW.lease_until AND a.finished_at IS NULL) THEN
         RAISE EXCEPTION 'operation % may not be leased: no open attempt with fence % until %', NEW.id, NEW.fence, NEW.lease_until

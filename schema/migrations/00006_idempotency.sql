@@ -21,14 +21,14 @@ CREATE INDEX idempotency_key_resource ON idempotency_key (resource_id);
 -- The answer is written once: the second request gets the first one's (P6).
 -- +goose StatementBegin
 CREATE FUNCTION guard_stored_answer() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         RAISE EXCEPTION 'the answer for this idempotency key is stored and may not change'
             USING ERRCODE = 'check_violation', CONSTRAINT = 'a_stored_answer_stays';
     END IF;
-    IF EXISTS (SELECT FROM payment p WHERE p.id = OLD.resource_id AND p.state NOT IN ('captured', 'failed', 'canceled')) THEN
+    IF EXISTS (SELECT FROM public.payment p WHERE p.id = OLD.resource_id AND p.state NOT IN ('captured', 'failed', 'canceled')) THEN
         RAISE EXCEPTION 'this idempotency key belongs to payment %, which is still open', OLD.resource_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'an_open_payment_keeps_its_key';
     END IF;

@@ -33,7 +33,7 @@ CREATE TRIGGER ledger_entry_is_append_only
 -- one statement, balances, and books exactly what its operation moved.
 -- +goose StatementBegin
 CREATE FUNCTION guard_postings() RETURNS trigger
-    LANGUAGE plpgsql SET search_path = public, pg_temp AS
+    LANGUAGE plpgsql AS
 $$
 DECLARE
     broken uuid;
@@ -50,7 +50,7 @@ BEGIN
     SELECT a.operation_id INTO broken
     FROM (SELECT operation_id, currency, sum(amount_minor) FILTER (WHERE amount_minor > 0) AS moved
           FROM added WHERE purpose = 'movement' GROUP BY operation_id, currency) a
-             JOIN operation o ON o.id = a.operation_id
+             JOIN public.operation o ON o.id = a.operation_id
     WHERE o.state <> 'succeeded' OR o.amount_minor <> a.moved OR o.currency <> a.currency
     LIMIT 1;
     IF broken IS NOT NULL THEN
