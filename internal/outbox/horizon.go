@@ -2,7 +2,10 @@ package outbox
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 )
 
 // horizon remembers up to which seq each lane holds nothing any more and never
@@ -23,6 +26,11 @@ import (
 // our own. Once all ids below that one have ended, all rows up to the seq that we
 // had seen are there to be read.
 //
+// One transaction that is held open, somewhere in the database, would stop that.
+// So when nothing was settled for a while, those that have written to the outbox
+// are looked at one by one (writers.sql): once all that had by then are gone, all
+// rows up to the seq that we had seen by then are there to be read.
+//
 // All of it is memory of one process and can be forgotten at any time; a scan
 // then starts at the lane's head.
 type horizon struct {
@@ -33,7 +41,20 @@ type horizon struct {
 	settled    int64  // all rows up to this seq were there to be read
 	first      checkpoint
 	last       checkpoint // newer than first; takes its place when that is reached
+	roll       roll
+	asked      time.Time // when writers were last asked for, or need not be
 	cursors    [Lanes]int64
+}
+
+// askAfter is how long nothing may be settled before writers are asked for, and
+// how often they are. Meanwhile reads walk over what was removed in that time.
+const askAfter = 100 * time.Millisecond
+
+// roll says that all rows up to seq can be read once the writers have ended. The
+// zero value is no roll.
+type roll struct {
+	seq     int64
+	writers []string // virtual transaction ids
 }
 
 // checkpoint says that all rows up to seq can be read once every transaction
@@ -87,10 +108,43 @@ func (h *horizon) observe(m mark, oldest, own uint64) {
 
 // reach settles what the end of all transactions below oldest proves.
 func (h *horizon) reach(oldest uint64) {
+	if h.first.xid == 0 {
+		h.asked = time.Now() // nothing is waited for
+	}
 	for h.first.xid != 0 && h.first.xid <= oldest {
 		h.settled = max(h.settled, h.first.seq)
 		h.first, h.last = h.last, checkpoint{}
+		h.asked = time.Now()
 	}
+}
+
+// overdue reports whether it is time to ask for writers.
+func (h *horizon) overdue() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.first.xid == 0 || time.Since(h.asked) < askAfter {
+		return false
+	}
+	h.asked = time.Now()
+	return true
+}
+
+// open takes which transactions have written to the outbox and not ended.
+func (h *horizon) open(m mark, writers []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.generation != h.generation {
+		return
+	}
+	// A transaction that is prepared for two-phase commit goes on under another
+	// id, which begins with -1. It may be one of the roll.
+	h.roll.writers = slices.DeleteFunc(h.roll.writers, func(w string) bool { return !slices.Contains(writers, w) })
+	prepared := slices.ContainsFunc(writers, func(w string) bool { return strings.HasPrefix(w, "-1/") })
+	if len(h.roll.writers) > 0 || prepared {
+		return
+	}
+	h.settled = max(h.settled, h.roll.seq)
+	h.roll = roll{m.seen, writers}
 }
 
 // read takes the highest seq that a look returned.
@@ -126,6 +180,6 @@ func (h *horizon) forget() {
 func (h *horizon) forgetLocked() {
 	h.generation++
 	h.seen, h.newest, h.settled = 0, 0, 0
-	h.first, h.last = checkpoint{}, checkpoint{}
+	h.first, h.last, h.roll = checkpoint{}, checkpoint{}, roll{}
 	h.cursors = [Lanes]int64{}
 }

@@ -67,3 +67,33 @@ func TestADatabaseThatWentBackIsNoticed(t *testing.T) {
 	h.emptied(before, 0, everything)
 	require.Zero(t, h.cursors[0], "a look that began before is about the old database")
 }
+
+func TestATransactionThatDidNotWriteToTheOutboxHoldsNoCursorBack(t *testing.T) {
+	t.Parallel()
+	var h horizon
+	for own := uint64(100); own < 110; own++ {
+		h.step(50, own, int64(own)) // 50 is held open
+	}
+	h.open(h.mark(), []string{"3/17", "4/99"}) // up to 109 was seen
+	h.step(50, 110, 110)
+	require.Zero(t, h.cursors[0])
+	h.open(h.mark(), []string{"4/99"}) // 3/17 has ended
+	h.step(50, 111, 111)
+	require.Zero(t, h.cursors[0])
+	h.open(h.mark(), []string{"5/12"}) // so has 4/99
+	h.step(50, 112, 112)
+	require.EqualValues(t, 109, h.cursors[0])
+}
+
+func TestAPreparedTransactionIsNotTakenForEnded(t *testing.T) {
+	t.Parallel()
+	var h horizon
+	h.step(50, 100, 100)
+	h.open(h.mark(), []string{"3/17"})
+	h.open(h.mark(), []string{"-1/700"}) // 3/17, prepared
+	h.step(50, 101, 101)
+	require.Zero(t, h.cursors[0])
+	h.open(h.mark(), nil)
+	h.step(50, 102, 102)
+	require.EqualValues(t, 100, h.cursors[0])
+}

@@ -62,7 +62,7 @@ func (l *Lease) take(ctx context.Context, lanes []int16, limits Limits) error {
 	var batch pgx.Batch
 	batch.Queue(beginSQL)
 	batch.Queue(settingsSQL)
-	batch.Queue(lockSQL, lanes, l.mark.cursors, l.reader.start.Load(), limits.Lanes)
+	batch.Queue(lockSQL, lanes, l.mark.cursors, limits.Lanes)
 	batch.Queue(readSQL, l.mark.cursors, limits.Rows, limits.Bytes)
 	results := l.conn.SendBatch(ctx, &batch)
 	err := l.receive(results)
@@ -94,9 +94,10 @@ func (l *Lease) receive(results pgx.BatchResults) error {
 }
 
 func (l *Lease) collect(rows pgx.Rows) error {
+	var headers arena
 	for rows.Next() {
 		var row Row
-		if err := row.scan(rows); err != nil {
+		if err := row.scan(rows, &headers); err != nil {
 			return err
 		}
 		l.Rows = append(l.Rows, row)

@@ -1,20 +1,22 @@
 -- Locks lanes that are free and hold rows. The row lock in outbox_lane is the
 -- lease of the lane: it ends with the transaction or with its connection.
---   $1  lanes that may be taken
+--   $1  lanes that may be taken, the one to begin with first
 --   $2  the cursors, lane 0 first
---   $3  the lane to begin with, so that low lanes do not starve the rest
---   $4  how many lanes at most
+--   $3  how many lanes at most
 WITH taken AS MATERIALIZED (
+    -- A nested loop in the order of $1, which stops when it has enough. Another
+    -- plan would lock other lanes, as good as these.
     SELECT l.lane
-    FROM outbox_lane l
-    WHERE l.lane = ANY ($1::smallint[])
-      AND (SELECT true
-           FROM outbox o
-           WHERE o.lane = l.lane AND o.seq > ($2::bigint[])[l.lane + 1]
-           ORDER BY o.seq
-           LIMIT 1)
-    ORDER BY (l.lane - $3::int + 64) % 64
-    LIMIT $4::int
+    FROM unnest($1::smallint[]) AS c (lane)
+             CROSS JOIN LATERAL (
+                 SELECT
+                 FROM outbox o
+                 WHERE o.lane = c.lane AND o.seq > ($2::bigint[])[c.lane + 1]
+                 ORDER BY o.seq
+                 LIMIT 1
+             ) oldest
+             JOIN outbox_lane l ON l.lane = c.lane
+    LIMIT $3::int
     FOR UPDATE OF l SKIP LOCKED
 )
 -- The rows are read by the next statement (read.sql), which finds the lanes in

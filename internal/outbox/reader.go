@@ -1,9 +1,11 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -13,6 +15,8 @@ import (
 var (
 	//go:embed settings.sql
 	settingsSQL string
+	//go:embed writers.sql
+	writersSQL string
 	//go:embed waiting.sql
 	waitingSQL string
 	//go:embed lock.sql
@@ -27,7 +31,7 @@ var (
 type Reader struct {
 	pool    *pgxpool.Pool
 	horizon horizon
-	start   atomic.Int32 // the lane that the next Lease begins with
+	start   atomic.Int32 // the lane that the next lease begins with
 }
 
 // NewReader returns a reader that knows nothing yet about the outbox.
@@ -36,6 +40,9 @@ func NewReader(pool *pgxpool.Pool) *Reader { return &Reader{pool: pool} }
 // Waiting returns the lanes that hold rows. It takes no lock, so a lane may be
 // in somebody's hands, and opens no transaction that outlives it.
 func (r *Reader) Waiting(ctx context.Context) ([]int16, error) {
+	if err := r.askForWriters(ctx); err != nil {
+		return nil, err
+	}
 	m := r.horizon.mark()
 	var batch pgx.Batch // without BEGIN: a transaction of its own, for the settings
 	batch.Queue(settingsSQL)
@@ -57,6 +64,21 @@ func (r *Reader) Waiting(ctx context.Context) ([]int16, error) {
 	r.horizon.observe(m, oldest, 0)
 	r.passEmptyLanes(m, lanes)
 	return lanes, nil
+}
+
+// askForWriters looks who keeps the cursors where they are, when it is time to.
+func (r *Reader) askForWriters(ctx context.Context) error {
+	if !r.horizon.overdue() {
+		return nil
+	}
+	m := r.horizon.mark()
+	var writers []string
+	if err := r.pool.QueryRow(ctx, writersSQL).Scan(&writers); err != nil {
+		r.horizon.forget()
+		return fmt.Errorf("looking for open writers: %w", err)
+	}
+	r.horizon.open(m, writers)
+	return nil
 }
 
 // passEmptyLanes moves the cursors of the lanes in which nothing was found.
@@ -83,13 +105,16 @@ type Limits struct {
 // round trip. It returns nil when no lane is both free and filled. A lease holds a
 // transaction and a connection: settle or release it within seconds.
 func (r *Reader) Lease(ctx context.Context, lanes []int16, limits Limits) (*Lease, error) {
+	if err := r.askForWriters(ctx); err != nil {
+		return nil, err
+	}
 	conn, err := r.pool.Acquire(ctx)
 	if err != nil {
 		r.horizon.forget()
 		return nil, fmt.Errorf("connecting for a lease: %w", err)
 	}
 	l := &Lease{reader: r, conn: conn, mark: r.horizon.mark()}
-	if err := l.take(ctx, lanes, limits); err != nil {
+	if err := l.take(ctx, r.fromStart(lanes), limits); err != nil {
 		r.horizon.forget()
 		l.Release(ctx)
 		return nil, fmt.Errorf("leasing lanes: %w", err)
@@ -99,4 +124,13 @@ func (r *Reader) Lease(ctx context.Context, lanes []int16, limits Limits) (*Leas
 		return nil, nil
 	}
 	return l, nil
+}
+
+// fromStart sorts lanes so that a lease begins where the last one ended: low
+// lanes must not starve the rest.
+func (r *Reader) fromStart(lanes []int16) []int16 {
+	start := int16(r.start.Load())
+	return slices.SortedFunc(slices.Values(lanes), func(a, b int16) int {
+		return cmp.Compare((a-start+Lanes)%Lanes, (b-start+Lanes)%Lanes)
+	})
 }

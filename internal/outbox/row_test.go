@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,12 +28,13 @@ func asPostgresPrints(t rapid.TB, headers []event.Header) []byte {
 
 func TestHeadersAreReadWhateverIsInThem(t *testing.T) {
 	t.Parallel()
+	var memory arena
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`"`, `", "v": "`, `"}, {"n": "`, `}]`, `\`, "ce_id"}))
 		headers := rapid.SliceOf(rapid.Custom(func(t *rapid.T) event.Header {
 			return event.Header{Name: text.Draw(t, "name"), Value: text.Draw(t, "value")}
 		})).Draw(t, "headers")
-		got, err := decodeHeaders(asPostgresPrints(t, headers))
+		got, err := decodeHeaders(asPostgresPrints(t, headers), &memory)
 		require.NoError(t, err)
 		require.Len(t, got, len(headers))
 		for i, h := range headers {
@@ -40,10 +43,26 @@ func TestHeadersAreReadWhateverIsInThem(t *testing.T) {
 	})
 }
 
+func TestHeadersOfOneRowAreNotThoseOfAnother(t *testing.T) {
+	t.Parallel()
+	var memory arena
+	var rows [][]Header
+	for n := range 2 * arenaHeaders / 3 {
+		headers, err := decodeHeaders(fmt.Appendf(nil, `[{"n": "a", "v": "%d"}, {"n": "b", "v": "%d"}, {"n": "c", "v": "x"}]`, n, n+1), &memory)
+		require.NoError(t, err)
+		rows = append(rows, headers)
+	}
+	for n, headers := range rows {
+		require.Equal(t, strconv.Itoa(n), string(headers[0].Value))
+		require.Equal(t, strconv.Itoa(n+1), string(headers[1].Value))
+		require.Equal(t, 3, cap(headers), "appending to one row's headers leaves the next row's alone")
+	}
+}
+
 func TestHeadersThatAreNoneAreAnError(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `[`, `{}`, `[{"n": "a"`, `[{"n": "a", "v": "b"}`, `[{"n": "a", "v": "b"}, ]`} {
-		_, err := decodeHeaders([]byte(text))
+		_, err := decodeHeaders([]byte(text), &arena{})
 		require.Error(t, err, text)
 	}
 }

@@ -29,6 +29,7 @@ type flight struct {
 	fates    []outbox.Fate
 	failures []failure
 	records  []kgo.Record
+	headers  []kgo.RecordHeader     // of all records, handed out from the front
 	next     []int                  // next row of the same payment; 0: none
 	parked   map[uuid.UUID]struct{} // payments of which this flight parks a row
 	began    time.Time
@@ -51,10 +52,14 @@ type failure struct {
 }
 
 func newFlight(r *Relay, rows []outbox.Row) *flight {
+	headers := 0
+	for i := range rows {
+		headers += len(rows[i].Headers)
+	}
 	return &flight{
 		relay: r, rows: rows, began: time.Now(), wake: make(chan struct{}, 1),
 		fates: make([]outbox.Fate, len(rows)), records: make([]kgo.Record, len(rows)), next: make([]int, len(rows)),
-		aloft: make([]bool, len(rows)), results: make([]error, len(rows)),
+		headers: make([]kgo.RecordHeader, headers), aloft: make([]bool, len(rows)), results: make([]error, len(rows)),
 		landed: make([]int, 0, len(rows)), looked: make([]int, 0, len(rows)),
 	}
 }
@@ -154,7 +159,7 @@ func (f *flight) send(ctx context.Context, i int) {
 		f.failures = append(f.failures, failure{i, fmt.Errorf("topic %s is not known to exist", row.Topic)})
 		return
 	}
-	f.records[i] = recordOf(row)
+	f.records[i] = f.recordOf(row)
 	f.mu.Lock()
 	f.aloft[i] = true
 	f.pending++
@@ -249,8 +254,10 @@ func (f *flight) gone() int {
 }
 
 // recordOf is the row as a record. It shares the row's memory.
-func recordOf(row *outbox.Row) kgo.Record {
-	headers := make([]kgo.RecordHeader, len(row.Headers))
+func (f *flight) recordOf(row *outbox.Row) kgo.Record {
+	n := len(row.Headers)
+	headers := f.headers[:n:n]
+	f.headers = f.headers[n:]
 	for i, h := range row.Headers {
 		headers[i] = kgo.RecordHeader{Key: h.Name, Value: h.Value}
 	}
