@@ -13,8 +13,7 @@ import (
 type usageError struct{ error }
 
 func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return app.ExitUsage
 	}
 	return app.ExitCode(err)
@@ -72,7 +71,7 @@ func (c merchantCreate) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	if c.Output == "json" {
-		return json.NewEncoder(t.out).Encode(created)
+		return json.NewEncoder(t.out).Encode(created) //nolint:gosec // showing the key is what the command is for
 	}
 	fmt.Fprintf(t.out, "merchant  %s\nAPI key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", created.ID, created.APIKey)
 	return nil

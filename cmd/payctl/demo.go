@@ -16,7 +16,7 @@ import (
 
 type demoCommand struct {
 	Payments int    `default:"2000" help:"How many payments to accept."`
-	Seed     uint64 `default:"1" help:"Decides which requests meet which faults; the same seed meets the same ones."`
+	Seed     uint64 `default:"1" help:"${seed_help}"`
 	Output   string `enum:"text,json" default:"text" help:"json: the report as the last line, in JSON."`
 	Broker   string `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the demo."`
 	Database string `placeholder:"URL" help:"${database_help}"`
@@ -26,13 +26,17 @@ type demoCommand struct {
 
 // demoHelp holds the texts that are too long for a tag.
 var demoHelp = kong.Vars{
+	"seed_help": "Decides about amounts, repeats and faults. Ids are new in each run, so the faults meet other payments.",
 	"database_help": "A superuser's URL of a PostgreSQL to try things on: databases are created there, and the passwords of " +
 		"payonce's roles are set anew. Without it one is started.",
 	"sabotage_help": "false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges.",
 }
 
-// errPromiseBroken ends the demo with the exit code of a failure.
-var errPromiseBroken = errors.New("a promise was broken")
+// Both end the demo with the exit code of a failure.
+var (
+	errPromiseBroken = errors.New("a promise was broken")
+	errInterrupted   = errors.New("interrupted; nothing is left running")
+)
 
 // Run implements the command.
 func (c demoCommand) Run(ctx context.Context, t terminal) error {
@@ -51,6 +55,9 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 		Payments: c.Payments, Seed: c.Seed, JSON: c.Output == "json", Broker: c.Broker, Database: c.Database, Keep: c.Keep,
 		Sabotage: c.Sabotage, Program: program, Out: t.out, Terminal: isFile && term.IsTerminal(int(out.Fd())), Log: zap.NewNop(),
 	})
+	if ctx.Err() != nil && err != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return err
 	}

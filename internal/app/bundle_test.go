@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,7 +77,7 @@ func (s serving) admin(t *testing.T, path string) (int, string) {
 // start runs a service until the test ends and returns once it is ready.
 func start[C config.Process[C]](t *testing.T, b *bundle, run func(context.Context, C, *zap.Logger) error, changes ...string) serving {
 	t.Helper()
-	c, err := config.Load[C](append(b.environ[:len(b.environ):len(b.environ)], changes...))
+	c, err := config.Load[C](append(slices.Clip(b.environ), changes...))
 	require.NoError(t, err)
 	ready, ended := make(chan struct{}, 1), make(chan error, 1)
 	core, logs := observer.New(zapcore.DebugLevel)

@@ -47,7 +47,7 @@ func CreateTopics(ctx context.Context, environ []string, partitions int32, repli
 	topics := topicsOf(c.Topics).All()
 	err = kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: replication}, topics...)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("Kafka at PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("asking PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
 	}
 	return topics, err
 }

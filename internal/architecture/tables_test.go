@@ -94,8 +94,9 @@ var packages = arrows{
 		{
 			pkg: "internal/demo",
 			imports: "examples/billing internal/kafka internal/leash internal/merchant internal/pgserver internal/postgres " +
-				"internal/pspsim pkg/event",
+				"internal/pspsim pkg/event pkg/money pkg/payment",
 			modules: "kadm kfake kgo pgx progressbar uuid zap",
+			tests:   "internal/app",
 		},
 		{pkg: "internal/proof", tests: "internal/pspsim"},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},

@@ -2,7 +2,9 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,26 +15,42 @@ import (
 const (
 	killWorkerAt = 0.4
 	killRelayAt  = 0.6
-	repeatEach   = 40
+	repeatEach   = 20
 )
 
-// chaos kills a worker and a relay while payments are under way, and delivers
-// some messages again, until the context ends.
-func (s *stage) chaos(ctx context.Context) {
-	go s.repeatMessages(ctx)
+// beginChaos makes the services suffer until the returned function is called,
+// which may be more than once.
+func (s *stage) beginChaos(ctx context.Context) (relent func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var suffering sync.WaitGroup
+	for _, blow := range []func(context.Context) error{s.killServices, s.repeatMessages} {
+		suffering.Go(func() {
+			if err := blow(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				s.fail(err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		suffering.Wait()
+	}
+}
+
+// killServices kills a worker and a relay while payments are under way.
+func (s *stage) killServices(ctx context.Context) error {
 	for _, kill := range []struct {
 		name string
 		at   float64
 	}{{"worker", killWorkerAt}, {"relay", killRelayAt}} {
 		if !s.awaitPosted(ctx, int64(kill.at*float64(s.options.Payments))) {
-			return
+			return nil
 		}
-		if err := s.children.killOne(ctx, kill.name); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(s.options.Out, "chaos:", err)
-			return
+		if err := s.children.killOne(kill.name); err != nil {
+			return err
 		}
 		s.progress.say("killed a " + kill.name + " (SIGKILL) and started another")
 	}
+	return nil
 }
 
 func (s *stage) awaitPosted(ctx context.Context, count int64) bool {
@@ -50,12 +68,11 @@ func (s *stage) awaitPosted(ctx context.Context, count int64) bool {
 
 // repeatMessages publishes some of the workers' messages again as they are, the
 // way a replay does: same key, same id.
-func (s *stage) repeatMessages(ctx context.Context) {
+func (s *stage) repeatMessages(ctx context.Context) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...), kgo.ConsumeTopics(s.topics.Requests),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
-		fmt.Fprintln(s.options.Out, "chaos:", err)
-		return
+		return fmt.Errorf("repeating messages: %w", err)
 	}
 	defer client.Close()
 	seen := 0
@@ -67,4 +84,5 @@ func (s *stage) repeatMessages(ctx context.Context) {
 			}
 		})
 	}
+	return nil
 }

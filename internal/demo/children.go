@@ -7,47 +7,58 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/payonce/payonce/internal/leash"
 )
 
 const (
-	// readyPatience bounds a service's start.
-	readyPatience = 30 * time.Second
+	// readyPatience bounds a service's start, on a loaded machine too.
+	readyPatience = 60 * time.Second
+	// probeInterval is between two looks whether a service is ready.
+	probeInterval = 20 * time.Millisecond
 	// stopGrace is what a service gets to finish the step in hand.
-	stopGrace = 10 * time.Second
+	stopGrace = 20 * time.Second
+	// wordsMax, in bytes, is how much a service that failed may be quoted.
+	wordsMax = 2 << 10
 )
 
 // children are the services, processes of their own.
 type children struct {
 	program string
 	environ []string
-	log     *zap.Logger
+	fail    context.CancelCauseFunc
 
 	mu      sync.Mutex
 	running []*child
+	stopped bool
 }
 
 type child struct {
 	name      string
 	adminAddr string
 	process   *leash.Process
+	log       *os.File
+	expected  atomic.Bool // its end is
 }
 
 func (c *children) startAll(ctx context.Context, names ...string) error {
+	var started []*child
 	for _, name := range names {
-		if err := c.start(ctx, name); err != nil {
+		running, err := c.start(name)
+		if err != nil {
 			return err
 		}
+		started = append(started, running)
 	}
-	for _, running := range c.all() {
+	for _, running := range started {
 		if err := running.awaitReady(ctx); err != nil {
 			return err
 		}
@@ -56,62 +67,80 @@ func (c *children) startAll(ctx context.Context, names ...string) error {
 }
 
 // start starts one service; it may not be ready yet.
-func (c *children) start(ctx context.Context, name string) error {
-	admin, err := freeAddr(ctx)
+func (c *children) start(name string) (*child, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped {
+		return nil, context.Canceled
+	}
+	admin, err := freeAddr()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	log, err := namelessFile()
+	if err != nil {
+		return nil, err
 	}
 	command := exec.Command(c.program, "service", name)
-	command.Env = append(append([]string{}, c.environ...), "PAYONCE_ADMIN_ADDR="+admin)
+	command.Env = append(slices.Clip(c.environ), "PAYONCE_ADMIN_ADDR="+admin)
+	command.Stdout, command.Stderr = log, log
 	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGTERM, Grace: stopGrace})
 	if err != nil {
-		return err
+		return nil, errors.Join(err, log.Close())
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running = append(c.running, &child{name: name, adminAddr: admin, process: process})
-	return nil
+	started := &child{name: name, adminAddr: admin, process: process, log: log}
+	c.running = append(c.running, started)
+	go c.watch(started)
+	return started, nil
 }
 
-func (c *children) all() []*child {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]*child{}, c.running...)
+// watch ends the demo when a service ends by itself.
+func (c *children) watch(running *child) {
+	<-running.process.Ended()
+	if !running.expected.Load() {
+		c.fail(fmt.Errorf("a %s ended by itself; its last words:\n%s", running.name, running.lastWords()))
+	}
+	_ = running.log.Close() // nobody will read it
 }
 
 // killOne ends the first service of the name as a power cut would, and starts
 // another one in its place.
-func (c *children) killOne(ctx context.Context, name string) error {
-	for _, running := range c.all() {
-		if running.name != name {
-			continue
-		}
-		if err := syscall.Kill(running.process.PID(), syscall.SIGKILL); err != nil {
-			return fmt.Errorf("killing %s: %w", name, err)
-		}
-		<-running.process.Ended()
-		c.forget(running)
-		return c.start(ctx, name)
+func (c *children) killOne(name string) error {
+	victim := c.take(name)
+	if victim == nil {
+		return fmt.Errorf("no %s is running", name)
 	}
-	return fmt.Errorf("no %s is running", name)
+	if err := victim.process.Signal(os.Kill); err != nil {
+		return fmt.Errorf("killing a %s: %w", name, err)
+	}
+	<-victim.process.Ended()
+	_, err := c.start(name)
+	return err
 }
 
-func (c *children) forget(gone *child) {
+func (c *children) take(name string) *child {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, running := range c.running {
-		if running == gone {
-			c.running = append(c.running[:i], c.running[i+1:]...)
-			return
-		}
+	at := slices.IndexFunc(c.running, func(running *child) bool { return running.name == name })
+	if at < 0 {
+		return nil
 	}
+	victim := c.running[at]
+	victim.expected.Store(true)
+	c.running = slices.Delete(c.running, at, at+1)
+	return victim
 }
 
-// stopAll asks every service to end and waits until they have.
+// stopAll asks every service to end and waits until they have. None starts after it.
 func (c *children) stopAll() {
+	c.mu.Lock()
+	running := c.running
+	c.running, c.stopped = nil, true
+	c.mu.Unlock()
 	var stopping sync.WaitGroup
-	for _, running := range c.all() {
-		stopping.Go(running.process.Stop)
+	for _, r := range running {
+		r.expected.Store(true)
+		stopping.Go(r.process.Stop)
 	}
 	stopping.Wait()
 }
@@ -119,41 +148,62 @@ func (c *children) stopAll() {
 func (c *child) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
 	for {
-		if c.ready(ctx) {
+		missing := c.askReady(ctx, client)
+		if missing == nil {
 			return nil
 		}
 		select {
 		case <-ticker.C:
-		case <-c.process.Ended():
-			return fmt.Errorf("%s ended while it started", c.name)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready after %s: %w", c.name, readyPatience, ctx.Err())
+			return fmt.Errorf("a %s is not ready: %w", c.name, missing)
 		}
 	}
 }
 
-// readiness asks services whether they are ready.
-var readiness = &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-
-func (c *child) ready(ctx context.Context) bool {
+func (c *child) askReady(ctx context.Context, client *http.Client) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.adminAddr+"/readyz", nil)
 	if err != nil {
-		return false
+		return err
 	}
-	response, err := readiness.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
-	_, copied := io.Copy(io.Discard, response.Body)
-	return errors.Join(copied, response.Body.Close()) == nil && response.StatusCode < 300
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, wordsMax))
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(strings.TrimSpace(string(text)))
+	}
+	return err
+}
+
+func (c *child) lastWords() string {
+	info, err := c.log.Stat()
+	if err != nil {
+		return err.Error()
+	}
+	words := make([]byte, min(info.Size(), wordsMax))
+	n, _ := c.log.ReadAt(words, info.Size()-int64(len(words)))
+	return string(words[:n])
+}
+
+// namelessFile is a file that nobody has to remove. A service may not write to a
+// pipe of ours: see leash.Start.
+func namelessFile() (*os.File, error) {
+	file, err := os.CreateTemp("", "payonce-demo-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("creating a log: %w", err)
+	}
+	return file, os.Remove(file.Name())
 }
 
 // freeAddr is a loopback address that nobody listens on now.
-func freeAddr(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+func freeAddr() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("looking for a free port: %w", err)
 	}
@@ -162,11 +212,5 @@ func freeAddr(ctx context.Context) (string, error) {
 
 // cleanEnviron drops what the caller has set for payonce's own processes.
 func cleanEnviron(environ []string) []string {
-	var kept []string
-	for _, variable := range environ {
-		if !strings.HasPrefix(variable, "PAYONCE_") {
-			kept = append(kept, variable)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, "PAYONCE_") })
 }

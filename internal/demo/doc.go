@@ -22,7 +22,7 @@ import (
 // Options are what `payctl demo` takes.
 type Options struct {
 	Payments int    // distinct payments to accept
-	Seed     uint64 // decides which requests meet which faults
+	Seed     uint64 // decides about amounts, repeats and faults
 	JSON     bool   // the report as one line of JSON, after the table
 	// Broker is HOST:PORT of a real Kafka; empty: kfake, in this process.
 	Broker string
@@ -48,27 +48,29 @@ type Options struct {
 const FalseCapabilities = "false-capabilities"
 
 const (
-	// openPatience is how long the demo waits for the last payments after the last
-	// request. The slowest ones were in the hands of a killed worker: their lease
-	// runs out, then the provider is asked, again after the grace.
+	// openPatience is how long the demo waits for one more payment to become final.
+	// The slowest ones lost their message: they are on the due list a minute after
+	// they were accepted.
 	openPatience = 90 * time.Second
 	// followPatience is how long topics and billing may lag behind the database.
 	followPatience = 30 * time.Second
 )
 
 // Run runs the demo and returns what it found. An error means that it could not
-// be carried out; a broken promise is no error but stands in the report.
+// be carried out; a broken promise is no error but stands in the report. Nothing
+// that it started is left when it returns.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.Sabotage != "" && o.Sabotage != FalseCapabilities {
 		return Report{}, fmt.Errorf("there is no sabotage %q; there is %s", o.Sabotage, FalseCapabilities)
 	}
-	s, err := newStage(ctx, o)
-	if err != nil {
-		return Report{}, err
-	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	s := newStage(o, fail)
 	defer s.close()
-	fmt.Fprintf(o.Out, "PostgreSQL %s, %s, two simulated providers (one without keys); seed %d\n", s.version, s.brokerName, o.Seed)
 	report, err := s.perform(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return report, cause // whatever it made fail is not the news
+	}
 	if err != nil {
 		return report, err
 	}
@@ -79,21 +81,20 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		}
 	}
 	if o.Keep {
-		fmt.Fprintf(o.Out, "kept running: API http://%s, database %s; Ctrl-C ends it\n", s.httpAddr, s.database.AppURL)
+		s.describe()
 		<-ctx.Done()
 	}
 	return report, nil
 }
 
 func (s *stage) perform(ctx context.Context) (Report, error) {
+	if err := s.build(ctx); err != nil {
+		return Report{}, err
+	}
 	began := time.Now()
-	watched, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.chaos(watched)
-	following, loadEnds := context.WithCancel(ctx)
-	go s.follow(following)
+	relent := s.beginChaos(ctx)
+	defer relent()
 	load, err := s.load(ctx)
-	loadEnds()
 	if err != nil {
 		return Report{}, err
 	}
@@ -101,9 +102,9 @@ func (s *stage) perform(ctx context.Context) (Report, error) {
 	if err := s.awaitFinal(ctx); err != nil {
 		return Report{}, err
 	}
-	stop()
-	s.progress.end()
 	took := time.Since(began)
+	relent()
+	s.progress.end()
 	report, err := s.audit(ctx, load)
 	report.Seconds = took.Seconds()
 	report.loadSeconds = loaded.Seconds()

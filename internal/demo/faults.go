@@ -19,6 +19,9 @@ func ordinaryFaults() pspsim.Faults {
 	return pspsim.Faults{Rates: pspsim.Rates{
 		Decline: 0.03, Refuse: 0.005, CutBefore: 0.02, CutAfter: 0.02, Error5xx: 0.01, TooMany: 0.01,
 		Pending: 0.02, PendingDecline: 0.2, PendingMS: 500,
-		Slow: 0.005, SlowMS: int((2 * providerTimeout).Milliseconds()), DelayMS: 1,
+		Slow: 0.005, SlowMS: int((2 * providerTimeout).Milliseconds()),
+		// A provider is not on our machine. It also means that a worker that is
+		// killed has requests in flight.
+		DelayMS: 30,
 	}}
 }

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,12 +20,15 @@ const (
 	// callers post side by side.
 	callers = 64
 	// repeatedShare of the requests are sent again after their answer, and
-	// doubledShare twice at the same time, as by a double click.
+	// doubledShare several times at the same moment, as by a double click.
 	repeatedShare = 0.10
 	doubledShare  = 0.05
+	doubledMore   = 2
 	// retriesMax bounds how often a caller repeats what was not answered.
 	retriesMax = 50
 	retryPause = 100 * time.Millisecond
+	// requestPatience bounds one request. What it leaves open is asked again.
+	requestPatience = 15 * time.Second
 )
 
 // load is what the callers did and got.
@@ -34,13 +37,7 @@ type load struct {
 	mu       sync.Mutex
 	accepted map[uuid.UUID]order
 	byKey    map[string]uuid.UUID
-	unequal  int // P6: repeats that got another payment
-}
-
-// order is one payment that a caller wanted.
-type order struct {
-	account, key string
-	body         string
+	unequal  int // repeats that were answered with another payment
 }
 
 type reply struct {
@@ -52,19 +49,16 @@ type reply struct {
 // load posts all payments and returns once each has been answered.
 func (s *stage) load(ctx context.Context) (*load, error) {
 	l := &load{accepted: make(map[uuid.UUID]order, s.options.Payments), byKey: make(map[string]uuid.UUID, s.options.Payments)}
-	client := &http.Client{
-		Timeout:   30 * time.Second,
-		Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers, MaxConnsPerHost: 2 * callers},
-	}
+	client := newClient()
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	work := make(chan int)
-	var calling sync.WaitGroup
+	var calling, showing sync.WaitGroup
 	for range callers {
 		calling.Go(func() {
 			for i := range work {
-				if err := s.pay(ctx, client, l, i); err != nil {
+				if err := s.pay(ctx, client, l, s.order(i)); err != nil {
 					cancel(err)
 					return
 				}
@@ -72,7 +66,9 @@ func (s *stage) load(ctx context.Context) (*load, error) {
 			}
 		})
 	}
-	for i := range s.options.Payments {
+	watching, posted := context.WithCancel(ctx)
+	showing.Go(func() { s.follow(watching) })
+	for i := 0; i < s.options.Payments && ctx.Err() == nil; i++ {
 		select {
 		case work <- i:
 		case <-ctx.Done():
@@ -80,50 +76,43 @@ func (s *stage) load(ctx context.Context) (*load, error) {
 	}
 	close(work)
 	calling.Wait()
+	posted()
+	showing.Wait()
 	return l, context.Cause(ctx)
 }
 
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout:   requestPatience,
+		Transport: &http.Transport{MaxIdleConnsPerHost: 2 * callers, MaxConnsPerHost: 2 * callers, DisableCompression: true},
+	}
+}
+
 // pay wants one payment, like a client that is not sure of its answers.
-func (s *stage) pay(ctx context.Context, client *http.Client, l *load, i int) error {
-	o := s.order(i)
-	chance := rand.New(rand.NewPCG(s.options.Seed, uint64(i))).Float64() //nolint:gosec // repeats runs, guards nothing
-	doubled := make(chan error, 1)
-	if chance < doubledShare {
-		go func() { doubled <- s.post(ctx, client, l, o) }()
-	} else {
-		doubled <- nil
+func (s *stage) pay(ctx context.Context, client *http.Client, l *load, o order) error {
+	failed := make([]error, 1+o.doubled)
+	var asking sync.WaitGroup
+	for i := range failed {
+		asking.Go(func() { failed[i] = s.post(ctx, client, l, o) })
 	}
-	err := s.post(ctx, client, l, o)
-	if other := <-doubled; err == nil {
-		err = other
-	}
-	if err == nil && chance > 1-repeatedShare {
+	asking.Wait()
+	err := errors.Join(failed...)
+	if err == nil && o.repeated {
 		err = s.post(ctx, client, l, o)
 	}
 	return err
 }
 
-func (s *stage) order(i int) order {
-	o := order{account: withKeys, key: fmt.Sprintf("demo-%d-%d", s.options.Seed, i)}
-	if i%2 == 1 {
-		o.account = withoutKeys
-	}
-	o.body = fmt.Sprintf(`{"invoiceId":"INV-%d","paymentType":"invoice","amount":"%d.%02d","currency":"TRY","paymentMethod":"tok_visa"}`,
-		i, 1+i%500, i%100)
-	return o
-}
-
 // post sends a request until it is answered, with the same key each time.
 func (s *stage) post(ctx context.Context, client *http.Client, l *load, o order) error {
 	for range retriesMax {
-		r, err := s.request(ctx, client, o)
-		l.requests.Add(1)
+		r, err := s.request(ctx, client, l, o)
 		switch {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return context.Cause(ctx)
 		case err == nil && (r.status == http.StatusAccepted || r.status == http.StatusCreated):
 			return l.note(o, r)
-		case err == nil && r.status != http.StatusServiceUnavailable && r.status != http.StatusConflict:
+		case err == nil && !mayRetry(r.status):
 			return fmt.Errorf("request %s: status %d: %s", o.key, r.status, r.body)
 		}
 		select {
@@ -134,7 +123,14 @@ func (s *stage) post(ctx context.Context, client *http.Client, l *load, o order)
 	return fmt.Errorf("request %s was not answered in %d tries", o.key, retriesMax)
 }
 
-func (s *stage) request(ctx context.Context, client *http.Client, o order) (reply, error) {
+// mayRetry reports whether the same request may succeed later: another one with its
+// key is being worked on, there are too many, or the database is away.
+func mayRetry(status int) bool {
+	return status == http.StatusConflict || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+}
+
+func (s *stage) request(ctx context.Context, client *http.Client, l *load, o order) (reply, error) {
+	l.requests.Add(1)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.httpAddr+"/v1/payments", strings.NewReader(o.body))
 	if err != nil {
 		return reply{}, err
@@ -167,28 +163,36 @@ func (l *load) note(o order, r reply) error {
 	return nil
 }
 
-// replayFinals asks again for some payments that are final, twice each, and
-// returns how many were not answered with the same bytes.
-func (s *stage) replayFinals(ctx context.Context, l *load) (different int, err error) {
-	const sample = 50
-	client := &http.Client{Timeout: 30 * time.Second}
+// replaysMax is how many final payments are asked for once more.
+const replaysMax = 100
+
+// replayFinals asks again for some payments that are final, twice each, and counts
+// those that were not answered with the stored answer, byte for byte.
+func (s *stage) replayFinals(ctx context.Context, l *load, final func(uuid.UUID) bool) error {
+	client := newClient()
 	defer client.CloseIdleConnections()
 	asked := 0
-	for _, o := range l.accepted {
-		if asked++; asked > sample {
+	for id, o := range l.accepted {
+		if !final(id) {
+			continue
+		}
+		if asked++; asked > replaysMax {
 			break
 		}
-		first, err := s.request(ctx, client, o)
+		first, err := s.request(ctx, client, l, o)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		second, err := s.request(ctx, client, o)
+		second, err := s.request(ctx, client, l, o)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if first.status != http.StatusCreated || second.status != first.status || !bytes.Equal(first.body, second.body) || !second.replayed {
-			different++
+		if !first.stored() || !second.stored() || !bytes.Equal(first.body, second.body) {
+			l.unequal++
 		}
 	}
-	return different, nil
+	return nil
 }
+
+// stored reports whether the reply is the answer that was kept for repeats.
+func (r reply) stored() bool { return r.replayed && r.status == http.StatusCreated }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,15 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/payonce/payonce/examples/billing"
-	"github.com/payonce/payonce/internal/kafka"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/pgserver"
-	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/pkg/event"
 )
@@ -35,6 +29,7 @@ const (
 // stage is everything that the demo runs.
 type stage struct {
 	options    Options
+	fail       context.CancelCauseFunc // ends the demo with a reason
 	progress   *progress
 	version    string
 	brokerName string
@@ -48,117 +43,59 @@ type stage struct {
 	providers  map[string]*pspsim.Server // by account
 	urls       map[string]string
 	apiKeys    map[string]string // by account
+	merchants  []uuid.UUID
 	httpAddr   string
 	witness    *witness
 	children   *children
 	closers    []func() // in the order in which things were started
 }
 
-func newStage(ctx context.Context, o Options) (*stage, error) {
-	s := &stage{options: o, progress: newProgress(o), providers: map[string]*pspsim.Server{}, urls: map[string]string{}, apiKeys: map[string]string{}}
-	for _, start := range []func(context.Context) error{
-		s.startDatabase, s.startBroker, s.startProviders, s.createMerchants, s.startServices, s.startConsumers,
-	} {
-		if err := start(ctx); err != nil {
-			s.close()
-			return nil, err
-		}
+func newStage(o Options, fail context.CancelCauseFunc) *stage {
+	return &stage{
+		options: o, fail: fail, progress: newProgress(o),
+		providers: map[string]*pspsim.Server{}, urls: map[string]string{}, apiKeys: map[string]string{},
 	}
-	return s, nil
 }
 
+// build starts everything, from the ground up.
+func (s *stage) build(ctx context.Context) error {
+	for _, start := range []func(context.Context) error{s.startDatabase, s.startBroker, s.startProviders, s.createMerchants} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.options.Out, "PostgreSQL %s, %s, two simulated providers (one without keys); seed %d\n", s.version, s.brokerName, s.options.Seed)
+	if err := s.startServices(ctx); err != nil {
+		return err
+	}
+	return s.startConsumers(ctx)
+}
+
+// later says how something that was just started is stopped.
 func (s *stage) later(closer func()) { s.closers = append(s.closers, closer) }
 
+// close stops everything, in the reverse order: nothing loses what it stands on.
 func (s *stage) close() {
+	s.progress.end()
 	for _, closer := range slices.Backward(s.closers) {
 		closer()
 	}
-	s.closers = nil
 }
 
-func (s *stage) startDatabase(ctx context.Context) error {
-	admin, err := s.databaseServer(ctx)
-	if err != nil {
-		return err
-	}
-	suffix := strings.ReplaceAll(uuid.NewString()[:8], "-", "")
-	if s.database, err = s.create(ctx, admin, "payonce_demo_"+suffix); err != nil {
-		return err
-	}
-	if s.billing, err = s.create(ctx, admin, "billing_demo_"+suffix); err != nil {
-		return err
-	}
-	if err := postgres.Migrate(ctx, s.database.OwnerURL); err != nil {
-		return err
-	}
-	if s.pool, err = postgres.Open(ctx, s.database.AppURL, postgres.PoolOptions{ConnsMax: 4, ApplicationName: "payonce demo"}); err != nil {
-		return err
-	}
-	s.later(s.pool.Close)
-	if s.billed, err = pgxpool.New(ctx, s.billing.OwnerURL); err != nil {
-		return err
-	}
-	s.later(s.billed.Close)
-	return s.pool.QueryRow(ctx, "SHOW server_version").Scan(&s.version)
-}
-
-func (s *stage) databaseServer(ctx context.Context) (*pgserver.Admin, error) {
-	if s.options.Database != "" {
-		return pgserver.NewAdmin(ctx, s.options.Database)
-	}
-	server, err := pgserver.Start(ctx, pgserver.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
-	}
-	s.later(server.Stop)
-	return server.Admin, nil
-}
-
-func (s *stage) create(ctx context.Context, admin *pgserver.Admin, name string) (pgserver.Database, error) {
-	created, err := admin.CreateDatabase(ctx, name)
-	if err != nil {
-		return created, fmt.Errorf("creating the database %s: %w", name, err)
-	}
-	if s.options.Database != "" { // a server that goes takes its databases along
-		s.later(func() { _ = admin.DropDatabase(context.WithoutCancel(ctx), name) })
-	}
-	return created, nil
-}
-
-func (s *stage) startBroker(ctx context.Context) error {
-	if s.options.Broker != "" {
-		s.brokers, s.brokerName = strings.Split(s.options.Broker, ","), "Kafka at "+s.options.Broker
-		s.prefix = "payonce-demo-" + uuid.NewString()[:8]
-	} else {
-		cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
-		if err != nil {
-			return fmt.Errorf("starting kfake: %w", err)
+// background runs a part of the demo in this process, until the stage is closed.
+// Its error ends the demo.
+func (s *stage) background(ctx context.Context, name string, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := run(ctx); err != nil {
+			s.fail(fmt.Errorf("%s: %w", name, err))
 		}
-		s.later(cluster.Close)
-		s.brokers, s.brokerName, s.prefix = cluster.ListenAddrs(), "kfake", "payonce"
-	}
-	s.topics = event.TopicsWithPrefix(s.prefix)
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
-	if err != nil {
-		return fmt.Errorf("connecting to Kafka: %w", err)
-	}
-	defer client.Close()
-	if err := kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: 1}, s.topics.All()...); err != nil {
-		return err
-	}
-	if s.options.Broker != "" {
-		s.later(func() { s.deleteTopics(context.WithoutCancel(ctx)) })
-	}
-	return nil
-}
-
-func (s *stage) deleteTopics(ctx context.Context) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
-	if err != nil {
-		return
-	}
-	defer client.Close()
-	_, _ = kadm.NewClient(client).DeleteTopics(ctx, s.topics.All()...)
+	})
+	s.later(func() {
+		cancel()
+		running.Wait()
+	})
 }
 
 // startProviders runs two providers that share their faults. The second one
@@ -180,13 +117,7 @@ func (s *stage) startProviders(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("starting a provider: %w", err)
 		}
-		serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-		var done sync.WaitGroup
-		done.Go(func() { _ = pspsim.Serve(serving, listener, server) })
-		s.later(func() {
-			stop()
-			done.Wait()
-		})
+		s.background(ctx, "provider "+account, func(ctx context.Context) error { return pspsim.Serve(ctx, listener, server) })
 		s.providers[account], s.urls[account] = server, "http://"+listener.Addr().String()
 	}
 	return nil
@@ -195,17 +126,18 @@ func (s *stage) startProviders(ctx context.Context) error {
 func (s *stage) createMerchants(ctx context.Context) error {
 	directory := merchant.NewDirectory(s.pool)
 	for _, account := range []string{withKeys, withoutKeys} {
-		_, key, err := directory.Create(ctx, "Merchant of "+account, account)
+		created, key, err := directory.Create(ctx, "Merchant of "+account, account)
 		if err != nil {
 			return err
 		}
 		s.apiKeys[account] = key
+		s.merchants = append(s.merchants, created.ID)
 	}
 	return nil
 }
 
 func (s *stage) startServices(ctx context.Context) error {
-	addr, err := freeAddr(ctx)
+	addr, err := freeAddr()
 	if err != nil {
 		return err
 	}
@@ -214,7 +146,7 @@ func (s *stage) startServices(ctx context.Context) error {
 	if s.options.Sabotage == FalseCapabilities {
 		connector = "simulated-keysonly"
 	}
-	s.children = &children{program: s.options.Program, log: s.options.Log, environ: append(cleanEnviron(os.Environ()),
+	s.children = &children{program: s.options.Program, fail: s.fail, environ: append(cleanEnviron(os.Environ()),
 		"PAYONCE_DATABASE_URL="+s.database.AppURL,
 		"PAYONCE_KAFKA_BROKERS="+strings.Join(s.brokers, ","),
 		"PAYONCE_TOPIC_PREFIX="+s.prefix,
@@ -237,20 +169,19 @@ func (s *stage) startConsumers(ctx context.Context) error {
 		return err
 	}
 	s.later(s.witness.stop)
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var done sync.WaitGroup
-	failed := make(chan error, 1)
-	done.Go(func() {
-		failed <- billing.Run(running, billing.Config{
+	s.background(ctx, "billing", func(ctx context.Context) error {
+		return billing.Run(ctx, billing.Config{
 			DatabaseURL: s.billing.OwnerURL, Brokers: s.brokers, TopicPrefix: s.prefix, Log: s.options.Log,
 		})
 	})
-	s.later(func() {
-		stop()
-		done.Wait()
-		if err := <-failed; err != nil && !errors.Is(err, context.Canceled) {
-			fmt.Fprintln(s.options.Out, "billing:", err)
-		}
-	})
 	return nil
+}
+
+// describe says how to look at what is left running.
+func (s *stage) describe() {
+	fmt.Fprintf(s.options.Out, "kept running until Ctrl-C:\n  API       http://%s\n  database  %s\n  Kafka     %s, topics %s.*\n",
+		s.httpAddr, s.database.AppURL, strings.Join(s.brokers, ","), s.prefix)
+	for account, url := range s.urls {
+		fmt.Fprintf(s.options.Out, "  provider  %s, account %s; its merchant's API key is %s\n", url, account, s.apiKeys[account])
+	}
 }

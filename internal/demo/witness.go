@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ func (w *witness) note(r *kgo.Record, outcome bool) {
 func (w *witness) await(ctx context.Context, told int) {
 	ctx, cancel := context.WithTimeout(ctx, followPatience)
 	defer cancel()
-	ticker := time.NewTicker(20 * time.Millisecond)
+	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	for w.distinct() < told {
 		select {
@@ -83,22 +84,10 @@ func (w *witness) distinct() int {
 	return len(w.seen)
 }
 
-// firstDeliveries returns the order of a payment's outcome events.
-func (w *witness) firstDeliveries(payment uuid.UUID) []uuid.UUID {
+// testify returns how often each event was delivered, and by payment the order of
+// the outcome events' first deliveries.
+func (w *witness) testify() (delivered map[uuid.UUID]int, order map[uuid.UUID][]uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.order[payment]
-}
-
-// repeated returns how many events were there more than once.
-func (w *witness) repeated() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := 0
-	for _, times := range w.seen {
-		if times > 1 {
-			n++
-		}
-	}
-	return n
+	return maps.Clone(w.seen), maps.Clone(w.order)
 }

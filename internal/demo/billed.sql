@@ -1,0 +1,2 @@
+SELECT payment_id, amount_minor, currency
+FROM billed

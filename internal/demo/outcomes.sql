@@ -1,3 +1,0 @@
-SELECT id, state = 'succeeded'
-FROM operation
-WHERE kind = 'charge'

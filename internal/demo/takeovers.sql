@@ -1,3 +1,0 @@
-SELECT count(*)
-FROM payment_history
-WHERE reason = 'lease-ran-out'
