@@ -34,6 +34,7 @@ type Check struct {
 	LastPossibleSend  time.Time  // of attempts not proven unsent
 	NotFoundAskedAt   *time.Time // the newest inquiry that found nothing
 	DoorClosedAt      *time.Time // the newest closing of the door
+	Recipe            string     // of the first attempt, whose bytes a resend has; empty without attempts
 }
 
 //go:embed take_checks.sql
@@ -52,7 +53,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
 			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
-			&c.FirstPossibleSend, &c.LastPossibleSend, &c.NotFoundAskedAt, &c.DoorClosedAt)
+			&c.FirstPossibleSend, &c.LastPossibleSend, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Recipe)
 		if err != nil {
 			return Check{}, err
 		}

@@ -69,7 +69,7 @@ func TestALookComesWithAllThatTheStrategyNeeds(t *testing.T) {
 	require.Equal(t, operation.Check{
 		OperationID: p.OperationID, PaymentID: p.PaymentID, Kind: payment.KindCharge, ProviderAccount: fixture.Account, Amount: p.Amount,
 		ChargeBefore: c.ChargeBefore, State: payment.OperationUnknown, Fence: 2, Checks: 1, OpenSince: c.OpenSince,
-		WaitsFor: operation.Machine, ProviderObjectID: new("ch_1"), PaymentMethod: new("tok_visa"), AskedAt: c.AskedAt,
+		WaitsFor: operation.Machine, ProviderObjectID: new("ch_1"), PaymentMethod: new("tok_visa"), Recipe: "recipe/1", AskedAt: c.AskedAt,
 		FirstPossibleSend: second.FirstClaimedAt, LastPossibleSend: second.ClaimedAt.Add(lease + allowance),
 		NotFoundAskedAt: c.NotFoundAskedAt,
 	}, c)

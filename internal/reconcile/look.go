@@ -53,7 +53,7 @@ func (l *look) pending(ctx context.Context) error {
 
 // unknown asks first and then does what the answer leaves as the next step.
 func (l *look) unknown(ctx context.Context) error {
-	step := provider.Next(l.connector.Capabilities(), l.situation())
+	step := provider.Next(l.capabilities(), l.situation())
 	if step == provider.StepInquire || step == provider.StepSettleNotTaken {
 		open, next, err := l.inquire(ctx)
 		if err != nil || !open {
@@ -83,7 +83,7 @@ func (l *look) unknown(ctx context.Context) error {
 // inquire asks by our reference and applies what it learns. It returns whether
 // the operation is still open, and the step that the answer leads to.
 func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err error) {
-	capabilities := l.connector.Capabilities()
+	capabilities := l.capabilities()
 	answer := l.connector.Inquire(ctx, l.request())
 	situation := l.situation()
 	if answer.Verdict == payment.VerdictNotTaken {
@@ -146,6 +146,18 @@ func (l *look) schedule() time.Duration {
 		return counts + time.Millisecond // not before: the database rounds to microseconds
 	}
 	return next
+}
+
+// capabilities are the provider's, without its keys where a resend would not have
+// the first attempt's bytes: a connector whose recipe has changed since, or an
+// operation that was never sent from here. An order to resend it would only be
+// withdrawn again.
+func (l *look) capabilities() provider.Capabilities {
+	c := l.connector.Capabilities()
+	if l.check.Recipe != l.connector.Recipe() {
+		c.Key = provider.Key{}
+	}
+	return c
 }
 
 func (l *look) situation() provider.Situation {

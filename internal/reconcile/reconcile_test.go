@@ -111,6 +111,23 @@ func TestU2_KeysWithoutInquiryAreResentWithinTheHorizon(t *testing.T) {
 	require.Equal(t, [2]int{1, 3}, [2]int{charged, sends}, "three requests with one key are one charge")
 }
 
+func TestAResendThatWouldHaveOtherBytesIsNeverOrdered(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	p := fixture.Accept(t, r.DB.App)
+	claimAndVanish(t, r, p)
+	_, err := r.DB.Owner.Exec(t.Context(), "ALTER TABLE attempt DISABLE TRIGGER USER")
+	require.NoError(t, err)
+	_, err = r.DB.Owner.Exec(t.Context(), "UPDATE attempt SET recipe = 'simulated/0'") // as an older version would have left it
+	require.NoError(t, err)
+	r.StartScheduler()
+	r.StartReconciler()
+	r.AwaitState([]operation.NewPayment{p}, payment.StateFailed) // not found, and the door closed behind it
+	require.Equal(t, 1, r.Count("SELECT count(*) FROM attempt"))
+	_, sends := r.Charged(p)
+	require.Zero(t, sends)
+}
+
 func TestU2_BeyondTheHorizonNothingIsResent(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{Connector: "simulated-keysonly", Faults: steps(t, "cut_after")})
