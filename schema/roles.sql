@@ -26,3 +26,7 @@ $$;
 ALTER ROLE payonce_app SET enable_seqscan = off;
 ALTER ROLE payonce_app SET enable_hashjoin = off;
 ALTER ROLE payonce_app SET enable_mergejoin = off;
+-- A table that must be read whole all the same then has a price that makes the
+-- server compile the statement first, which takes a hundred times as long as a
+-- small table does.
+ALTER ROLE payonce_app SET jit = off;

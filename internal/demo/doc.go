@@ -48,7 +48,7 @@ type Options struct {
 const FalseCapabilities = "false-capabilities"
 
 const (
-	// openPatience is how long the demo waits for one more payment to become final.
+	// openPatience is how long the demo waits for one more outcome to be told.
 	// The slowest ones lost their message: they are on the due list a minute after
 	// they were accepted.
 	openPatience = 90 * time.Second

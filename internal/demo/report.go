@@ -23,7 +23,7 @@ type Report struct {
 	LedgerSum       int64   `json:"ledger_sum"`       //
 	EventsPublished int     `json:"events_published"` // distinct event ids on the topics
 	Billed          int     `json:"billed"`           // rows in billing's database
-	Seconds         float64 `json:"seconds"`          // first request to last final payment
+	Seconds         float64 `json:"seconds"`          // first request to last outcome told
 
 	loadSeconds    float64 // first request to last answer
 	untold         int     // payments that exist and that no client was told of

@@ -22,6 +22,7 @@ type witness struct {
 	mu    sync.Mutex
 	order map[uuid.UUID][]uuid.UUID // by payment: event ids on the events topic, first deliveries
 	seen  map[uuid.UUID]int         // event id, on either topic: how often
+	final map[uuid.UUID]bool        // payments of which a final outcome was told
 }
 
 func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*witness, error) {
@@ -31,7 +32,7 @@ func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*
 		return nil, fmt.Errorf("watching the topics: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &witness{client: client, cancel: cancel, order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}}
+	w := &witness{client: client, cancel: cancel, order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}, final: map[uuid.UUID]bool{}}
 	w.done.Go(func() {
 		for running.Err() == nil {
 			client.PollFetches(running).EachRecord(func(r *kgo.Record) { w.note(r, r.Topic == topics.Events) })
@@ -61,6 +62,18 @@ func (w *witness) note(r *kgo.Record, outcome bool) {
 	if outcome && w.seen[received.ID] == 1 {
 		w.order[received.Key] = append(w.order[received.Key], received.ID)
 	}
+	switch received.Type {
+	case event.PaymentCaptured, event.PaymentFailed, event.PaymentCanceled:
+		w.final[received.Key] = true
+	default:
+	}
+}
+
+// finals is of how many payments a final outcome was told.
+func (w *witness) finals() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.final)
 }
 
 // await waits until as many different events as told have been seen.

@@ -1,3 +1,0 @@
-SELECT count(*)
-FROM payment
-WHERE state IN ('captured', 'failed', 'canceled')
