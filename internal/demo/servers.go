@@ -67,7 +67,7 @@ func (s *stage) databaseServer(ctx context.Context) (*pgserver.Admin, error) {
 	server, err := pgserver.Start(starting, pgserver.Options{})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("starting PostgreSQL: %w", err)
+		return nil, err
 	}
 	detach()
 	s.later(func() {
