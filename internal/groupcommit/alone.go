@@ -82,7 +82,7 @@ func (c *Committer[In, Out]) alone(ctx context.Context, in In, lockWait time.Dur
 // long each of its statements waits for a lock.
 func beginWithLockWait(wait time.Duration) pgx.TxOptions {
 	// In milliseconds, and never 0, which would wait for ever.
-	return pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", max(wait.Milliseconds(), 1))}
+	return pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = %d", max(wait.Milliseconds(), 1))}
 }
 
 // SetLockWait bounds how long each statement of tx waits for a lock. Past it the

@@ -12,8 +12,6 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                              WHERE o.id = ANY ($1::uuid[])
                                AND o.state = 'created'
                                AND (o.charge_before IS NULL OR o.charge_before > payonce_now())
-                               -- A message that comes late does not overrule when a retry is due.
-                               AND (o.fence = 0 OR o.next_attempt_at <= payonce_now())
                                AND NOT provider_may_hold(o.id)
                              ORDER BY p.id, o.id
                                  FOR UPDATE OF p, o),

@@ -8,6 +8,7 @@ FROM unnest($1::text[]) AS served (account)
                              WHERE provider_account = served.account
                                AND state = 'created'
                                AND waits_for = 'machine'
+                               AND (next_check_at IS NULL OR next_check_at <= (SELECT payonce_now())) -- put off
                                AND charge_before <= (SELECT payonce_now())
                              ORDER BY charge_before
                              LIMIT $2) AS overdue

@@ -1,7 +1,7 @@
 -- A new attempt within unknown. Only where a resend order stands for exactly
 -- this fence, which the statement consumes; and everything that could have
 -- changed since the order is looked at again: the key's horizon, counted from
--- the first possible send, the last moment, and evidence.
+-- the first possible send, the last moment, the door, and evidence.
 WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
      claimed AS (
          UPDATE operation o
@@ -13,9 +13,11 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  AND o.state = 'unknown'
                  AND o.resend_fence = o.fence
                  AND (o.charge_before IS NULL OR o.charge_before > clock.at)
-                 AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id) + served.horizon
+                 AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id AND NOT a.not_sent) + served.horizon
                  AND served.recipe = (SELECT a.recipe FROM attempt a WHERE a.operation_id = o.id ORDER BY a.fence LIMIT 1)
                  AND NOT provider_may_hold(o.id)
+                 -- Nothing is sent towards a door that is being closed.
+                 AND NOT EXISTS (SELECT FROM evidence e WHERE e.operation_id = o.id AND e.source = 'closure')
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
                  o.fence, o.lease_until, o.provider_object_id, served.recipe, clock.at),
      attempted AS (
@@ -24,7 +26,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              FROM claimed)
 SELECT c.id, c.payment_id, c.kind, c.provider_account, c.amount_minor, c.currency, c.charge_before, c.fence,
        c.provider_object_id, p.payment_method, p.customer, c.at AS claimed_at,
-       (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = c.id) AS first_claimed_at
+       (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = c.id AND NOT a.not_sent) AS first_claimed_at
 FROM claimed c
          JOIN payment p ON p.id = c.payment_id
 ORDER BY c.payment_id, c.id

@@ -14,12 +14,14 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                       JOIN operation o ON o.id = due.id
                              WHERE o.next_check_at <= payonce_now()
                                AND o.lease_until IS NULL
-                               AND o.resend_fence IS NULL
+                               AND (o.state IN ('pending', 'unknown') OR o.waits_for = 'person')
                              ORDER BY o.id
                              LIMIT $2 FOR UPDATE OF o SKIP LOCKED),
      taken AS (
          UPDATE operation o
-             SET next_check_at = clock.at + $3::interval, checks = o.checks + 1, updated_at = clock.at
+             -- A resend order that no worker took in its time is taken back.
+             SET next_check_at = clock.at + $3::interval, checks = o.checks + 1, updated_at = clock.at,
+                 resend_fence = NULL, next_attempt_at = NULL
              FROM wanted, clock
              WHERE o.id = wanted.id
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
@@ -27,6 +29,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
 SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
        t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.provider_object_id, p.payment_method, p.customer, t.at,
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), e.not_found_at, e.closed_at,
+       e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
        coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id ORDER BY fence LIMIT 1), '')
 FROM taken t
@@ -35,6 +38,7 @@ FROM taken t
                              FROM attempt
                              WHERE operation_id = t.id AND NOT not_sent) AS a
          CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,
-                                    max(asked_at) FILTER (WHERE source = 'closure' AND verdict = 'not_taken') AS closed_at
+                                    max(asked_at) FILTER (WHERE source = 'closure' AND verdict = 'not_taken') AS closed_at,
+                                    coalesce(bool_or(source = 'closure'), false) AS closing
                              FROM evidence
                              WHERE operation_id = t.id) AS e

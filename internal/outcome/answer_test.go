@@ -49,7 +49,7 @@ func TestAnAnswerSettlesItsOnlyAttempt(t *testing.T) {
 			func(a operation.Attempt) outcome.Outcome {
 				return answer(a, payment.VerdictNotTaken, because("try-later"))
 			},
-			payment.OperationCreated, outcome.ReasonRetrying, nil,
+			payment.OperationCreated, "try-later", nil,
 		},
 		"not sent": {
 			func(a operation.Attempt) outcome.Outcome { return answer(a, payment.VerdictUnclear, notSent) },
@@ -196,7 +196,8 @@ func TestNothingOverwritesASuccess(t *testing.T) {
 		answer(second, payment.VerdictUnclear), answer(second, payment.VerdictDeclined), answer(second, payment.VerdictUnclear, notSent),
 		d.word(p, evidence.Closure, payment.VerdictNotTaken, authoritative, settle), d.word(p, evidence.Webhook, payment.VerdictPending),
 	} {
-		require.False(t, d.apply(late).Contradiction)
+		void := late.Learned.Source == evidence.Closure
+		require.Equal(t, void, d.apply(late).Contradiction, "a void of what succeeded is for a person to look at")
 	}
 	require.Equal(t, succeeded.Standing, d.row(p).Standing)
 	require.Equal(t, []event.Type{event.PaymentUnknown, event.PaymentCaptured}, d.told(p))

@@ -11,6 +11,7 @@ import (
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -134,8 +135,7 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 // move decides about one outcome and collects what it writes.
 func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
 	result := Applied{OperationID: k.row.ID, From: k.row.State}
-	found, _ := k.captured()
-	result.Contradiction = found && (k.row.State == payment.OperationFailed || k.row.State == payment.OperationCanceled)
+	result.Contradiction = k.contradicts(o)
 	for depth, to := range decide(*k, o, rand.Float64()) {
 		m := operation.Move{From: k.row, To: to}
 		if err := p.collect(w, depth, m); err != nil {
@@ -145,6 +145,21 @@ func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
 	}
 	result.To, result.Fence = k.row.State, k.row.Fence
 	return result, nil
+}
+
+// contradicts reports news that the operation's state cannot take in.
+func (k known) contradicts(o Outcome) bool {
+	found, _ := k.captured()
+	another := o.Learned.Verdict == payment.VerdictCaptured && o.Learned.ProviderObjectID != "" &&
+		k.row.ProviderObjectID != nil && *k.row.ProviderObjectID != o.Learned.ProviderObjectID
+	switch {
+	case o.Learned.Reason == provider.ReasonSeveralCharges || another:
+		return true
+	case k.row.State == payment.OperationSucceeded:
+		return o.Learned.Source == evidence.Closure && o.Learned.Verdict == payment.VerdictNotTaken
+	default:
+		return found && k.row.State.Final()
+	}
 }
 
 // collect adds one move and all that must commit with it.

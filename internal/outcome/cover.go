@@ -72,6 +72,25 @@ func (k known) closed() bool {
 	return true
 }
 
+// allSpokeForThemselves reports whether each attempt is over by its own trace or
+// its own answer. One that only an inquiry covers keeps the operation with the
+// reconciler: what may be done then is bounded by the key's horizon.
+func (k known) allSpokeForThemselves() bool {
+	for _, a := range k.attempts {
+		own := func(e evidence.Evidence) bool { return e.Source == evidence.Answer && covers(e, a) }
+		if !a.NotSent && !slices.ContainsFunc(k.evidence, own) {
+			return false
+		}
+	}
+	return true
+}
+
+// closing reports whether the provider was, or may have been, asked to refuse our
+// reference. A charge that is sent after that would be voided under our hands.
+func (k known) closing() bool {
+	return slices.ContainsFunc(k.evidence, func(e evidence.Evidence) bool { return e.Source == evidence.Closure })
+}
+
 // captured returns the evidence that this operation's movement took place, and
 // whether it moved what we asked for. A matching one wins over others.
 func (k known) captured() (found, matches bool) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -100,33 +101,54 @@ func (k known) onNo(o Outcome, chance float64) []operation.Standing {
 	case k.row.LeaseUntil != nil && !k.endsLease(o):
 		return nil // another attempt is under way: nothing is settled under its hands
 	case !k.covered() || k.providerMayHold():
-		if k.endsLease(o) {
-			return []operation.Standing{k.unknown(o)}
-		}
-		return nil
+		return k.stillOpen(o, chance)
 	}
 	if reason, declined := k.declineReason(); declined {
 		return []operation.Standing{k.settled(payment.OperationFailed, reason, o)}
 	}
-	if o.NotSent || o.Learned.Source == evidence.Answer {
+	switch {
+	case o.NotSent || o.Learned.Source == evidence.Answer:
+		if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending {
+			return k.stillOpen(o, chance)
+		}
 		return k.backToCreated(o, chance)
-	}
-	if o.Settle {
+	case k.row.State == payment.OperationPending:
+		return []operation.Standing{k.unknown(o)} // the provider no longer knows what it had taken
+	case o.Settle:
 		return []operation.Standing{k.settled(payment.OperationFailed, k.notTakenReason(), o)}
 	}
 	return nil
 }
 
+// stillOpen ends the attempt under way without a result. The next look, and with
+// it the next resend, comes later with each attempt, and not before the provider
+// wants it.
+func (k known) stillOpen(o Outcome, chance float64) []operation.Standing {
+	if !k.endsLease(o) {
+		return nil
+	}
+	to := k.unknown(o)
+	to.NextCheckAt = new(k.row.Now.Add(k.retryAfter(o, chance)))
+	return []operation.Standing{to}
+}
+
+func (k known) retryAfter(o Outcome, chance float64) time.Duration {
+	return max(o.RetryAfter, retryDelay(len(k.attempts), chance))
+}
+
 // backToCreated lets an operation be sent again whose last attempt itself says
 // that it was not sent or not taken, when nothing else is open.
 func (k known) backToCreated(o Outcome, chance float64) []operation.Standing {
-	if k.row.State == payment.OperationPending {
-		return nil
-	}
 	to := operation.Standing{
-		State: payment.OperationCreated, Reason: new(ReasonRetrying), Fence: k.fenceAfter(o), WaitsFor: operation.Machine,
-		NextAttemptAt:    new(k.row.Now.Add(max(o.RetryAfter, retryDelay(len(k.attempts), chance)))),
-		ProviderObjectID: k.objectID(o),
+		State: payment.OperationCreated, Reason: o.reason(), Fence: k.fenceAfter(o), WaitsFor: operation.Machine,
+		NextAttemptAt: new(k.row.Now.Add(k.retryAfter(o, chance))), ProviderObjectID: k.objectID(o),
+	}
+	if to.Reason == nil {
+		to.Reason = new(ReasonRetrying)
+	}
+	if r := o.Learned.Reason; r == provider.ReasonInvalidOperation || r == provider.ReasonUnsupported {
+		// Trying again would say the same for ever.
+		to.WaitsFor, to.NextAttemptAt, to.NextCheckAt = operation.Person, nil, new(k.row.Now.Add(patience))
 	}
 	return []operation.Standing{to}
 }

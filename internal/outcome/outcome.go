@@ -30,8 +30,9 @@ type Applied struct {
 	OperationID uuid.UUID
 	From, To    payment.OperationState
 	Fence       int64 // afterwards
-	// Contradiction is set when captured evidence met an operation that had
-	// failed or been canceled. The evidence is stored; a person must look.
+	// Contradiction is set when the provider's word and ours do not go together:
+	// a capture of what had failed or been canceled, a void of what succeeded, or
+	// more than one charge. The evidence is stored; a person must look.
 	Contradiction bool
 }
 
@@ -43,6 +44,7 @@ const (
 	ReasonExpired        = "expired"         // chargeBefore passed before it could be sent
 	ReasonLeaseRanOut    = "lease-ran-out"   // the worker vanished while it may have sent
 	ReasonAmountMismatch = "amount-mismatch" // the provider moved another amount than asked
+	ReasonClosing        = "closing-door"    // the provider is about to be asked to refuse our reference
 	ReasonRetrying       = "retrying"        // proven not sent or not taken; due again
 	ReasonDoorOpen       = "door-open"       // expired, but the provider could still take an earlier attempt
 )

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,28 +109,31 @@ func (s *story) due(k *known) {
 		s.claim(k)
 		return
 	}
-	if s.timely(k) && !held(k) && len(k.attempts) > 0 && s.now.Before(k.attempts[0].ClaimedAt.Add(storyHorizon)) {
+	first := slices.IndexFunc(k.attempts, func(a operation.PastAttempt) bool { return !a.NotSent })
+	if s.timely(k) && !held(k) && !k.closing() && first >= 0 && s.now.Before(k.attempts[first].ClaimedAt.Add(storyHorizon)) {
 		k.row.NextCheckAt = nil
 		s.lease(k)
 		return
 	}
-	at := s.now
+	at := s.now.Add(max(time.Second, min(time.Hour, s.now.Sub(*k.row.OpenSince))))
 	k.row.ResendFence, k.row.NextAttemptAt, k.row.NextCheckAt = nil, nil, &at
 }
 
 func (s *story) order(k *known, fence int64) {
-	if k.row.State == payment.OperationUnknown && k.row.Fence == fence && k.row.LeaseUntil == nil {
-		at := s.now
-		k.row.ResendFence, k.row.NextAttemptAt, k.row.NextCheckAt = &fence, &at, nil
+	if k.row.State == payment.OperationUnknown && k.row.Fence == fence && k.row.LeaseUntil == nil && !k.closing() {
+		at, end := s.now, s.now.Add(operation.OrderPatience)
+		k.row.ResendFence, k.row.NextAttemptAt, k.row.NextCheckAt = &fence, &at, &end
 	}
 }
 
 func (s *story) look(k *known) {
-	if k.row.NextCheckAt == nil || k.row.NextCheckAt.After(s.now) {
+	open := k.row.State == payment.OperationPending || k.row.State == payment.OperationUnknown
+	if k.row.NextCheckAt == nil || k.row.NextCheckAt.After(s.now) || (!open && k.row.WaitsFor != operation.Person) {
 		return
 	}
 	next := s.now.Add(storyLease)
 	k.row.NextCheckAt, k.row.Checks = &next, k.row.Checks+1
+	k.row.ResendFence, k.row.NextAttemptAt = nil, nil
 }
 
 func (s *story) takeOver(k *known) {
@@ -164,7 +168,7 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			panic(err) // no entropy for an id
 		}
 		k.row.Now = s.now
-		result := Applied{OperationID: k.row.ID, From: k.row.State}
+		result := Applied{OperationID: k.row.ID, From: k.row.State, Contradiction: k.contradicts(o)}
 		for _, to := range decide(*k, o, chance) {
 			if why := refused(k, k.row.Standing, to); why != "" {
 				s.objections = append(s.objections, fmt.Sprintf("%s -> %s: %s", k.row.State, to.State, why))
@@ -172,7 +176,6 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			k.row = operation.Move{From: k.row, To: to}.After()
 		}
 		result.To, result.Fence = k.row.State, k.row.Fence
-		result.Contradiction = tookPlace(k) && (result.From == payment.OperationFailed || result.From == payment.OperationCanceled)
 		applied = append(applied, result)
 	}
 	return applied

@@ -21,4 +21,5 @@ SELECT current_setting('server_version_num')::int / 10000,
 	       SELECT FROM pg_roles o, role r
 	       WHERE o.rolname = 'payonce_owner'
 	         AND pg_has_role(r.oid, o.oid, 'MEMBER')
-       )
+       ),
+       current_setting('default_transaction_isolation')

@@ -92,6 +92,7 @@ type facts struct {
 	Role              string
 	Superuser         bool
 	Owner             bool
+	Isolation         string
 }
 
 func check(ctx context.Context, pool *pgxpool.Pool, log *zap.Logger) error {
@@ -125,6 +126,9 @@ func (f facts) refuse() error {
 	case f.SynchronousCommit == "off":
 		return errors.New("synchronous_commit is off in this session: a crash would lose acknowledged payments; " +
 			"set it to on for the server, the database, the role and in the URL")
+	case f.Isolation != "read committed":
+		return fmt.Errorf("default_transaction_isolation is %s in this session: what is read under a lock would be older than the lock; "+
+			"set it to read committed", f.Isolation)
 	case f.Superuser:
 		return fmt.Errorf("the role %s is a superuser, for whom the database's guards do not hold: connect as %s", f.Role, appRole)
 	case f.Owner:

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -28,6 +29,14 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
 	}
-	_, err := r.Applier.Do(ctx, o)
+	if _, err := r.Applier.Do(ctx, o); err != nil {
+		return err
+	}
+	// Closed or not, the next round is not at once: what cannot be closed now must
+	// not stand in front of those that were never sent.
+	_, err := operation.LookAgain(ctx, r.Pool, stand, closeAgain, operation.Machine)
 	return err
 }
+
+// closeAgain is how long an operation whose door was asked to close is put off.
+const closeAgain = 2 * time.Second

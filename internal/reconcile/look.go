@@ -15,15 +15,12 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-// personInterval is how often an operation that waits for a person is looked at
-// all the same: the machine may have nothing to do, but it does not forget.
-const personInterval = time.Hour
-
 // look does the derived step for one operation.
 func (r *Reconciler) look(ctx context.Context, c operation.Check) error {
 	l := look{Reconciler: r, check: c, connector: r.Accounts[c.ProviderAccount], stand: operation.Stand{OperationID: c.OperationID, Fence: c.Fence}}
 	if c.WaitsFor == operation.Person {
-		return l.again(ctx, personInterval, operation.Person)
+		r.Log.Warn("operation waits for a person", zap.Stringer("operation_id", c.OperationID), zap.Time("open_since", c.OpenSince))
+		return l.again(ctx, operation.PersonInterval, operation.Person)
 	}
 	if c.State == payment.OperationPending {
 		return l.pending(ctx)
@@ -42,7 +39,7 @@ type look struct {
 // to resend and no door to close.
 func (l *look) pending(ctx context.Context) error {
 	if !l.connector.Capabilities().Inquiry.Supported {
-		return l.again(ctx, personInterval, operation.Person)
+		return l.again(ctx, operation.PersonInterval, operation.Person)
 	}
 	open, _, err := l.inquire(ctx)
 	if err != nil || !open {
@@ -77,7 +74,7 @@ func (l *look) unknown(ctx context.Context) error {
 	if until := l.check.LastPossibleSend.Sub(l.check.AskedAt); until > 0 {
 		return l.again(ctx, until, operation.Machine) // a resend may be due then
 	}
-	return l.again(ctx, personInterval, operation.Person)
+	return l.again(ctx, operation.PersonInterval, operation.Person)
 }
 
 // inquire asks by our reference and applies what it learns. It returns whether
@@ -85,6 +82,10 @@ func (l *look) unknown(ctx context.Context) error {
 func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err error) {
 	capabilities := l.capabilities()
 	answer := l.connector.Inquire(ctx, l.request())
+	if answer.Err != nil {
+		l.Log.Info("inquiry brought no plain answer", zap.Stringer("operation_id", l.check.OperationID),
+			zap.String("reason", answer.Reason), zap.Error(answer.Err))
+	}
 	situation := l.situation()
 	if answer.Verdict == payment.VerdictNotTaken {
 		situation.NotFoundAskedAt = l.check.AskedAt
@@ -103,7 +104,16 @@ func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err 
 // late copy can be taken, and lets the operation fail. It only follows a "not
 // found" that counts. What the provider captured in spite of that is voided by
 // the same request and moves no money in the end.
+//
+// That it is about to be asked is committed first, under the operation's lock. The
+// story without: a worker tells late that its attempt was never sent, the operation
+// goes back to created and is charged, and then our void arrives and takes the
+// charge back, while everyone was told that it was captured.
 func (l *look) closeDoor(ctx context.Context) error {
+	begun, err := l.Applier.Do(ctx, l.learned(evidence.Closure, provider.Answer{Reason: outcome.ReasonClosing}))
+	if err != nil || begun.To != payment.OperationUnknown || begun.Fence != l.stand.Fence {
+		return err // it moved meanwhile, and needs another look or none
+	}
 	answer := l.connector.CloseDoor(ctx, l.request())
 	o := l.learned(evidence.Closure, answer)
 	o.Settle = true
@@ -125,11 +135,14 @@ func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err err
 		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
 	}
 	if applied.Contradiction {
-		l.Log.Error("the provider captured what had failed here; a person must look", zap.Stringer("operation_id", l.check.OperationID))
+		l.Log.Error(contradiction, zap.Stringer("operation_id", l.check.OperationID))
 	}
 	l.stand.Fence = applied.Fence
 	return !applied.To.Final() && applied.To == l.check.State, nil
 }
+
+// contradiction is what people are told when the provider and the books disagree.
+const contradiction = "the provider's word and the books contradict each other; a person must look"
 
 // again sets the next look.
 func (l *look) again(ctx context.Context, after time.Duration, owner operation.Owner) error {
@@ -149,12 +162,12 @@ func (l *look) schedule() time.Duration {
 }
 
 // capabilities are the provider's, without its keys where a resend would not have
-// the first attempt's bytes: a connector whose recipe has changed since, or an
-// operation that was never sent from here. An order to resend it would only be
-// withdrawn again.
+// the first attempt's bytes (the connector's recipe has changed since, or nothing
+// was ever sent from here), and where the door is being closed. An order to resend
+// would only be withdrawn again.
 func (l *look) capabilities() provider.Capabilities {
 	c := l.connector.Capabilities()
-	if l.check.Recipe != l.connector.Recipe() {
+	if l.check.Closing || l.check.Recipe != l.connector.Recipe() {
 		c.Key = provider.Key{}
 	}
 	return c

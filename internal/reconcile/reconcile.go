@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outcome"
@@ -32,7 +33,7 @@ import (
 const (
 	// takeoverGroupMax operations are taken over in one transaction.
 	takeoverGroupMax = 200
-	// looksMax bounds the questions in flight, over all providers.
+	// looksMax bounds the questions in flight at one provider account.
 	looksMax = 32
 	// idleInterval is the pause between rounds that found little.
 	idleInterval = 100 * time.Millisecond
@@ -60,7 +61,11 @@ func (r *Reconciler) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	loops.Go(func() { r.loop(ctx, "taking over leases", idleInterval, r.TakeOver) })
 	loops.Go(func() { r.loop(ctx, "expiring", expireInterval, r.Expire) })
-	loops.Go(func() { r.loop(ctx, "looking", idleInterval, r.Look) })
+	for account := range r.Accounts {
+		loops.Go(func() {
+			r.loop(ctx, "looking at "+account, idleInterval, func(ctx context.Context) (int, error) { return r.lookAt(ctx, account) })
+		})
+	}
 	loops.Wait()
 }
 
@@ -115,18 +120,32 @@ func (r *Reconciler) Expire(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	var closing errgroup.Group
+	closing.SetLimit(looksMax)
 	for _, l := range doorOpen {
-		if err := r.closeExpired(ctx, l); err != nil {
-			return len(expired), err
-		}
+		closing.Go(func() error { return r.closeExpired(ctx, l) })
 	}
-	return len(expired), nil
+	return len(expired), closing.Wait()
 }
 
-// Look is one round of asking about operations whose next look is due. It
-// returns how many it looked at.
+// Look is one round of asking about operations of all accounts whose next look is
+// due. It returns how many it looked at.
 func (r *Reconciler) Look(ctx context.Context) (int, error) {
-	checks, err := operation.TakeChecks(ctx, r.Pool, r.served(), looksMax, r.lookLease())
+	total := 0
+	for account := range r.Accounts {
+		looked, err := r.lookAt(ctx, account)
+		total += looked
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// lookAt is one round for one account. Each account has a loop of its own, so that
+// a provider that does not answer holds up nobody else's questions.
+func (r *Reconciler) lookAt(ctx context.Context, account string) (int, error) {
+	checks, err := operation.TakeChecks(ctx, r.Pool, []string{account}, looksMax, r.lookLease(account))
 	if err != nil {
 		return 0, err
 	}
@@ -146,12 +165,8 @@ func (r *Reconciler) Look(ctx context.Context) (int, error) {
 }
 
 // lookLease is how long a look is this reconciler's alone.
-func (r *Reconciler) lookLease() time.Duration {
-	var slowest time.Duration
-	for _, c := range r.Accounts {
-		slowest = max(slowest, c.Capabilities().Timeout)
-	}
-	return 2*slowest + lookAllowance
+func (r *Reconciler) lookLease(account string) time.Duration {
+	return 2*r.Accounts[account].Capabilities().Timeout + lookAllowance
 }
 
 func (r *Reconciler) served() []string {

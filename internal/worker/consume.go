@@ -37,7 +37,7 @@ func (w *Worker) Consume(ctx context.Context, pool *pgxpool.Pool, feed Feed) err
 	defer taker.drop()
 	consumer, err := inbox.NewConsumer(inbox.Config{
 		Name: Consumer, Group: Consumer, Brokers: feed.Brokers, Topic: feed.Topics.Requests, DeadLetters: feed.Topics.DeadLetters,
-		Types: []event.Type{event.PaymentRequested}, Committed: taker.committed, Log: w.log,
+		Types: []event.Type{event.PaymentRequested}, Committed: taker.committed, Aborted: taker.aborted, Log: w.log,
 	}, pool, taker.take, feed.Options...)
 	if err != nil {
 		return err
@@ -115,7 +115,15 @@ func (t *taker) committed(ctx context.Context, _ []inbox.Received) {
 	t.drop()
 }
 
-// drop forgets the claims of a transaction that did not commit.
+// aborted gives everything back that a transaction took which did not surely
+// commit. Slots must not wait for the next message: the due list needs them, and it
+// is what gets payments done when no message comes.
+func (t *taker) aborted(ctx context.Context) {
+	t.worker.disown(ctx, t.attempts, t.started)
+	t.drop()
+}
+
+// drop forgets what was taken and not launched.
 func (t *taker) drop() {
 	for g, n := range t.held {
 		g.release(n)

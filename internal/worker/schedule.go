@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/provider"
 )
 
 const (
@@ -17,6 +18,8 @@ const (
 	// dueInterval is the pause between looks that found little. Retries wait half
 	// a second at least, so looking more often would bring nothing.
 	dueInterval = 100 * time.Millisecond
+	// claimWait bounds one claim, which a stop does not cut.
+	claimWait = 5 * time.Second
 	// duePauseOnError keeps a worker from hammering a database that is down.
 	duePauseOnError = time.Second
 )
@@ -62,18 +65,33 @@ func (w *Worker) ScheduleOnce(ctx context.Context) (int, error) {
 func (w *Worker) claimDue(ctx context.Context, account string, limit int) (int, error) {
 	started := time.Now()
 	var attempts []operation.Attempt
-	err := pgx.BeginFunc(ctx, w.pool, func(tx pgx.Tx) error {
+	// A stop does not cut a claim in two.
+	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
+	defer cancel()
+	err := pgx.BeginFunc(claiming, w.pool, func(tx pgx.Tx) error {
 		var err error
-		attempts, err = w.claimFor(account).ClaimDue(ctx, tx, limit)
+		attempts, err = w.claimFor(account).ClaimDue(claiming, tx, limit)
 		return err
 	})
 	if err != nil {
-		// A commit that failed may have committed. Nothing is sent then: the lease
-		// runs out, and the reconciler finds that there is nothing to find.
+		w.disown(ctx, attempts, started)
 		return 0, err
 	}
 	w.launch(ctx, attempts, started)
 	return len(attempts), nil
+}
+
+// disown tells that attempts were not sent whose claim may have committed or not,
+// because the answer to the commit was lost. Where it had, the operations may be
+// sent again at once, and nobody has to ask the provider. Where it had not, there
+// is no such attempt, and nothing changes.
+func (w *Worker) disown(ctx context.Context, attempts []operation.Attempt, started time.Time) {
+	for _, a := range attempts {
+		w.sends.Go(func() {
+			answer := provider.Answer{NotSent: true, Reason: provider.ReasonNotSent}
+			w.tell(context.WithoutCancel(ctx), learned(w.gates[a.ProviderAccount], a, answer), started.Add(w.config.Lease))
+		})
+	}
 }
 
 func jittered(d time.Duration) time.Duration {

@@ -85,6 +85,10 @@ type Config struct {
 	// handled: the place to start what may only follow a commit. It is not called
 	// for a transaction that failed, and not again after a crash.
 	Committed func(ctx context.Context, messages []Received)
+	// Aborted is called, when it is not nil, after each transaction that failed or
+	// whose commit was not answered, whether the handler was called in it or not: the
+	// place to give back what it took. The messages come again, fresh or as repeats.
+	Aborted func(ctx context.Context)
 	// Log is told of refusals and trouble. nil: nobody is.
 	Log *zap.Logger
 }

@@ -161,6 +161,9 @@ func (s *step) transact(ctx context.Context, items []*item) error {
 		return absent{err}
 	}
 	if err != nil {
+		if s.config.Aborted != nil {
+			s.config.Aborted(ctx)
+		}
 		return err
 	}
 	if s.config.Committed != nil && len(fresh) > 0 {

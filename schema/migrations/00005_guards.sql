@@ -136,6 +136,8 @@ BEGIN
         ELSIF public.provider_may_hold(NEW.id) THEN
             why := 'evidence says that the provider may already hold it';
         END IF;
+    ELSIF NEW.state = 'created' AND EXISTS (SELECT FROM public.evidence e WHERE e.operation_id = NEW.id AND e.source = 'closure') THEN
+        why := 'its door is closed or being closed';
     ELSIF NEW.state IN ('failed', 'created') THEN
         IF public.uncovered_attempts(NEW.id) > 0 THEN
             why := 'an attempt that may have been sent is not covered';
