@@ -13,7 +13,7 @@ func TestTheQueueIsBoundedAndWhoDoesNotGetInCanLeave(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
 	b.queue = make(chan *request[int, string], 2)
-	queued := b.ask(t, t.Context(), 1, 2)
+	queued := b.ask(t.Context(), t, 1, 2)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	_, err := b.Do(gone, 3)
@@ -37,7 +37,7 @@ func TestAGroupIsNoLargerThanItMayBe(t *testing.T) {
 		sizes = append(sizes, len(group))
 		return apply(ctx, tx, group)
 	}
-	answers := b.ask(t, t.Context(), 1, 2, 3, 4, 5, 6, 7)
+	answers := b.ask(t.Context(), t, 1, 2, 3, 4, 5, 6, 7)
 	b.start(t)
 	for range 7 {
 		require.NoError(t, (<-answers).err)
@@ -53,7 +53,7 @@ func TestAGroupWithoutAnAnswerForEachRequestIsNotCommitted(t *testing.T) {
 		_, err := tx.Exec(ctx, "UPDATE slot SET id = id + 1000 WHERE id = ANY ($1)", group)
 		return nil, err
 	}
-	answers := b.ask(t, t.Context(), 1, 2)
+	answers := b.ask(t.Context(), t, 1, 2)
 	b.start(t)
 	for range 2 {
 		require.ErrorContains(t, (<-answers).err, "0 answers for 1 requests")

@@ -67,7 +67,7 @@ type answered struct {
 
 // ask sends requests from a goroutine each and returns where the answers come
 // from, once all of them stand in the queue.
-func (b *bench) ask(t *testing.T, ctx context.Context, requests ...int) <-chan answered {
+func (b *bench) ask(ctx context.Context, t *testing.T, requests ...int) <-chan answered {
 	t.Helper()
 	before := len(b.queue)
 	answers := make(chan answered, len(requests))
@@ -110,7 +110,7 @@ func hold(t *testing.T, pool *pgxpool.Pool, slots ...int) pgx.Tx {
 func TestRequestsThatWaitTogetherShareATransaction(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
-	answers := b.ask(t, t.Context(), 1, 2, 3, 4)
+	answers := b.ask(t.Context(), t, 1, 2, 3, 4)
 	b.start(t)
 	xids := map[string]bool{}
 	for range 4 {
@@ -124,7 +124,7 @@ func TestRequestsThatWaitTogetherShareATransaction(t *testing.T) {
 func TestARequestThatFailsFailsAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
-	answers := b.ask(t, t.Context(), 1, -1, 2)
+	answers := b.ask(t.Context(), t, 1, -1, 2)
 	b.start(t)
 	for range 3 {
 		if a := <-answers; a.request < 0 {
@@ -143,8 +143,8 @@ func TestRequestsThatMeetAHeldRowKeepNobodyElseWaiting(t *testing.T) {
 		held, free = append(held, n), append(free, 50+n)
 	}
 	holder := hold(t, b.App, held...)
-	stuck := b.ask(t, t.Context(), held...)
-	neighbours := b.ask(t, t.Context(), free...)
+	stuck := b.ask(t.Context(), t, held...)
+	neighbours := b.ask(t.Context(), t, free...)
 	b.start(t)
 	for range free {
 		require.NoError(t, (<-neighbours).err, "answered while the rows are held")
@@ -162,7 +162,7 @@ func TestARequestWaitsForARowThatIsLetGoInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, patience)
 	holder := hold(t, b.App, 7)
-	stuck := b.ask(t, t.Context(), 7, 8)
+	stuck := b.ask(t.Context(), t, 7, 8)
 	b.start(t)
 	require.Equal(t, 8, (<-stuck).request)
 	require.NoError(t, holder.Commit(t.Context()))
@@ -175,8 +175,8 @@ func TestACallerThatLeavesTakesNobodyWithIt(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
 	gone, leave := context.WithCancel(t.Context())
-	left := b.ask(t, gone, 1)
-	stayed := b.ask(t, t.Context(), 2, 3)
+	left := b.ask(gone, t, 1)
+	stayed := b.ask(t.Context(), t, 2, 3)
 	leave()
 	require.ErrorIs(t, (<-left).err, context.Canceled)
 	b.start(t)
@@ -210,7 +210,7 @@ func TestAnOutageIsAnsweredToAllAndNotRepeatedForEach(t *testing.T) {
 		calls++
 		return nil, &pgconn.PgError{Code: "57P01", Message: "terminating connection due to administrator command"}
 	}
-	answers := b.ask(t, t.Context(), 1, 2, 3)
+	answers := b.ask(t.Context(), t, 1, 2, 3)
 	b.start(t)
 	for range 3 {
 		require.True(t, postgres.IsUnavailable((<-answers).err))
@@ -221,7 +221,7 @@ func TestAnOutageIsAnsweredToAllAndNotRepeatedForEach(t *testing.T) {
 func TestRunFinishesWhatIsQueuedAndThenTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
-	answers := b.ask(t, t.Context(), 1, 2, 3)
+	answers := b.ask(t.Context(), t, 1, 2, 3)
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	b.Run(ended)

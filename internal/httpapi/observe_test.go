@@ -23,7 +23,7 @@ func TestI19_NoLogLineHoldsAKeyATokenOrABody(t *testing.T) {
 	database := testkit.NewDatabase(t)
 	wire, url := newWire(t, database.AppURL)
 	d := openDoor(t, database, openPool(t, url))
-	secrets := []string{token, strings.Split(d.key, "_")[2], "INV-1", "k-secret", "4242"}
+	secrets := []string{token, strings.Split(d.key, "_")[2], "INV-1", "k-secret", "424242"}
 	for _, c := range refusedCases() {
 		if c.change == nil {
 			d.post(t, "k-secret", c.body)

@@ -16,7 +16,7 @@ import (
 // postPayment takes a payment on: 202 with the payment, or for a repeat of a
 // request whose payment is final, its stored answer byte for byte.
 func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
-	request, err := readPayment(w, r, m)
+	request, err := readPayment(w, r, m) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,7 @@ func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (a
 	command.CorrelationID = single(r.Header, "X-Correlation-Id")
 	command.CausationID = single(r.Header, "X-Request-Id")
 	request, err := command.Validate()
-	var broken *accept.InvalidError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*accept.InvalidError](err); ok {
 		return accept.Request{}, explainInvalid(broken)
 	}
 	return request, err

@@ -129,7 +129,7 @@ func (r *Reader) Lease(ctx context.Context, lanes []int16, limits Limits) (*Leas
 // fromStart sorts lanes so that a lease begins where the last one ended: low
 // lanes must not starve the rest.
 func (r *Reader) fromStart(lanes []int16) []int16 {
-	start := int16(r.start.Load())
+	start := int16(r.start.Load()) //nolint:gosec // below Lanes
 	return slices.SortedFunc(slices.Values(lanes), func(a, b int16) int {
 		return cmp.Compare((a-start+Lanes)%Lanes, (b-start+Lanes)%Lanes)
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -70,7 +71,7 @@ func (a *arena) keep(headers []Header) []Header {
 	if len(headers) <= rowHeaders {
 		a.free = a.free[len(headers):]
 	}
-	return headers[:len(headers):len(headers)]
+	return slices.Clip(headers)
 }
 
 // decodeHeaders reads the headers in the form in which PostgreSQL prints jsonb.

@@ -38,7 +38,8 @@ func TestHeadersAreReadWhateverIsInThem(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got, len(headers))
 		for i, h := range headers {
-			require.Equal(t, h, event.Header{Name: got[i].Name, Value: string(got[i].Value)})
+			read := event.Header{Name: got[i].Name, Value: string(got[i].Value)}
+			require.Equal(t, h, read)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (r *Reader) Stats(ctx context.Context) ([]LaneStats, error) {
 	batch.Queue(settingsSQL)
 	batch.Queue(statsSQL, r.horizon.mark().cursors)
 	results := r.pool.SendBatch(ctx, &batch)
-	defer results.Close()
+	defer func() { _ = results.Close() }()
 	if _, err := results.Exec(); err != nil {
 		return nil, fmt.Errorf("looking at the lanes: %w", err)
 	}

@@ -149,7 +149,7 @@ func TestAnOutcomeOfNothingIsAnErrorAndTeachesNothing(t *testing.T) {
 	never.Learned.Fence = 7
 	_, err = d.tryToApply(answer(a, payment.VerdictCaptured), never)
 	var refused *pgconn.PgError
-	require.True(t, errors.As(err, &refused))
+	require.ErrorAs(t, err, &refused)
 	require.Equal(t, "evidence_operation_id_fence_fkey", refused.ConstraintName, "an answer to an attempt that was never made")
 
 	d.stands(p, payment.OperationProcessing, "")

@@ -313,10 +313,5 @@ func unless(holds bool, why string) string {
 }
 
 func arrow(from, to payment.OperationState) bool {
-	for _, a := range payment.Arrows() {
-		if a == (payment.Arrow{From: from, To: to}) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(payment.Arrows(), payment.Arrow{From: from, To: to})
 }

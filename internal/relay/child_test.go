@@ -93,8 +93,9 @@ func runChild() {
 	config.Level = zap.NewAtomicLevelAt(zap.ErrorLevel)
 	log := zap.Must(config.Build())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := work(ctx, log); err != nil {
+	err := work(ctx, log)
+	stop()
+	if err != nil {
 		log.Fatal("working", zap.Error(err))
 	}
 }

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -117,7 +118,7 @@ func (o *order) writeOnce(key uuid.UUID) bool {
 			key, len(events), rand.Float64()*rand.Float64()*rand.Float64()/50)
 		return err
 	})
-	if err == errRolledBack {
+	if errors.Is(err, errRolledBack) {
 		return true
 	}
 	require.NoError(o.t, err)
