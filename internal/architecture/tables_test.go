@@ -77,7 +77,7 @@ var packages = arrows{
 			pkg: "internal/reconcile",
 			imports: "internal/evidence internal/operation " +
 				"internal/outcome internal/provider pkg/payment",
-			modules: "pgx zap",
+			modules: "pgx sync zap",
 			tests:   "internal/pspsim",
 		},
 

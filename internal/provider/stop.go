@@ -16,7 +16,7 @@ type StopDeadline struct {
 //
 //	started := time.Now()
 //	… claim, which grants a lease …
-//	stop := NewStopDeadline(started.Add(lease - allowance))
+//	stop := NewStopDeadline(started.Add(lease))
 //
 // Counted from after the claim, a slow commit would let the sender go on beyond
 // what takers of the lease wait for. A time without a monotonic reading is judged

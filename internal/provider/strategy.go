@@ -36,7 +36,7 @@ const (
 	// StepCloseDoor voids by our reference.
 	StepCloseDoor
 	// StepSettleNotTaken: every send is covered, and the door is closed or has no
-	// lock. Whether this becomes created or failed is the operation's business.
+	// lock. The operation fails.
 	StepSettleNotTaken
 )
 

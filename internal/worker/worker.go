@@ -5,8 +5,8 @@
 //
 // Its promise: one attempt is one request, sent only after the attempt row has
 // committed, only while the sender's own deadline holds, and only by the worker
-// that holds the operation's fence. What came of it is told to outcome, until it
-// is stored or the lease has run out; then the reconciler asks.
+// that holds the operation's fence. What came of it is told to outcome until it is
+// stored, for a whole lease after the first one; the reconciler asks meanwhile.
 //
 // A message only says that there is work. It is used up when its operation is
 // claimed, parked or known, so a slow payment, a slow provider or an open breaker

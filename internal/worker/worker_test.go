@@ -129,6 +129,35 @@ func TestW7_WhatFindsNoSlotIsParkedAndStillDone(t *testing.T) {
 	require.Equal(t, len(payments), r.Count("SELECT count(*) FROM attempt"), "parking is no attempt")
 }
 
+// A claim whose transaction does not commit, again and again, must not keep the
+// slots from what the due list would send: it is what gets payments done when
+// messages do not.
+func TestW5_AMessageThatCannotBeCommittedHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	r, b := rig.New(t, rig.Options{Slots: 1}), testkit.NewFakeBroker(t)
+	_, err := r.DB.Owner.Exec(t.Context(), `
+		CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not this time''; END';
+		CREATE CONSTRAINT TRIGGER fail_at_commit AFTER INSERT ON processed_message
+			DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fail_at_commit()`)
+	require.NoError(t, err)
+	announced := fixture.Accept(t, r.DB.App)
+	publish(t, b, record(t, b, announced))
+	r.StartConsumer(b)
+	require.Eventually(t, func() bool {
+		return r.Count("SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()") > 0
+	}, rig.Patience, 20*time.Millisecond, "no transaction failed")
+	due := fixture.Accept(t, r.DB.App)
+	r.DueNow(due)
+	r.StartScheduler()
+	r.AwaitState([]operation.NewPayment{due}, payment.StateCaptured)
+
+	_, err = r.DB.Owner.Exec(t.Context(), "DROP TRIGGER fail_at_commit ON processed_message")
+	require.NoError(t, err)
+	r.AwaitState([]operation.NewPayment{announced}, payment.StateCaptured)
+	charged, sends := r.Charged(announced)
+	require.Equal(t, [2]int{1, 1}, [2]int{charged, sends})
+}
+
 func TestLostMessagesAreMadeUpForByTheDueList(t *testing.T) {
 	t.Parallel()
 	for name, broker := range map[string]func(testing.TB) testkit.Broker{"kfake": testkit.NewFakeBroker, "kafka": testkit.RealBroker} {
