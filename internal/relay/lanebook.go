@@ -22,7 +22,7 @@ type laneBook struct {
 
 type laneState struct {
 	lateRows, lateBytes int       // left with the client by a step that gave up waiting
-	restUntil           time.Time //
+	restUntil           time.Time // after a row could not be published
 	suspectTo           int64     // a row up to this seq may be one that can never be published
 }
 

@@ -19,6 +19,9 @@ const (
 	// quietShare: the wait is this part of the quiet time so far. After an event
 	// the next one is awaited closely, and a relay without work soon rests.
 	quietShare = 8
+	// hotRows: a lease of that many rows is a part of a backlog, and the next one
+	// is taken without looking first.
+	hotRows = stepRows / stepLanes
 	// Between two tries while the database or the broker is in trouble.
 	troubleMin = 50 * time.Millisecond
 	troubleMax = time.Second
@@ -27,7 +30,7 @@ const (
 // pace decides when to look again.
 type pace struct {
 	found   time.Time // when a look last found work
-	hot     bool      // the last look found work
+	hot     bool      // the last lease was large, so there is more
 	trouble *backoff.ExponentialBackOff
 	last    string // the trouble that was logged last
 }
@@ -107,10 +110,10 @@ func (r *Relay) findWork(ctx context.Context) (*work, error) {
 		return nil, err
 	}
 	w, err := r.take(ctx, lanes)
-	r.pace.hot = w != nil
 	if w != nil {
 		r.pace.found = time.Now()
 	}
+	r.pace.hot = w != nil && len(w.lease.Rows) >= hotRows
 	return w, err
 }
 
