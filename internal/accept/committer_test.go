@@ -62,7 +62,7 @@ func all(t *testing.T, accept acceptFunc, requests ...Request) <-chan answered {
 func patiently(c *Committer) acceptFunc {
 	return func(ctx context.Context, r Request) (Result, error) {
 		for {
-			if result, err := c.Accept(ctx, r); !errors.Is(err, ErrBusy) {
+			if result, err := c.Accept(ctx, r); !errors.Is(err, ErrBusy) && !errors.Is(err, ErrUnavailable) {
 				return result, err
 			}
 		}
