@@ -23,13 +23,3 @@ func endless(run func(context.Context)) func(context.Context) error {
 		return nil
 	}
 }
-
-// wait waits for the time or the context, whichever ends first.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

@@ -96,7 +96,7 @@ func consuming(consume func(context.Context) error, log *zap.Logger) func(contex
 		for ctx.Err() == nil {
 			if err := consume(ctx); err != nil {
 				log.Error("messages are not consumed; payments are sent from the due list only", zap.Error(err))
-				wait(ctx, consumeAgainWait)
+				lifecycle.Wait(ctx, consumeAgainWait)
 			}
 		}
 		return nil

@@ -68,14 +68,14 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/worker",
-			imports: "internal/evidence internal/groupcommit internal/operation " +
+			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/event pkg/inbox pkg/payment",
 			modules: "backoff gobreaker kgo pgx uuid zap",
 			tests:   "internal/pspsim",
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/evidence internal/operation " +
+			imports: "internal/evidence internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/payment",
 			modules: "pgx sync zap",
 			tests:   "internal/pspsim",

@@ -36,6 +36,10 @@ type Applied struct {
 	Contradiction bool
 }
 
+// ContradictionMessage is what the log says when Applied.Contradiction is set,
+// whoever told the outcome: one alert finds all of them.
+const ContradictionMessage = "the provider's word and the books contradict each other; a person must look"
+
 // The reasons that outcomes leave on operations and payments. They are stable
 // codes: clients and tools branch on them.
 const (

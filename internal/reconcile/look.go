@@ -135,14 +135,11 @@ func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err err
 		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
 	}
 	if applied.Contradiction {
-		l.Log.Error(contradiction, zap.Stringer("operation_id", l.check.OperationID))
+		l.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", l.check.OperationID))
 	}
 	l.stand.Fence = applied.Fence
 	return !applied.To.Final() && applied.To == l.check.State, nil
 }
-
-// contradiction is what people are told when the provider and the books disagree.
-const contradiction = "the provider's word and the books contradict each other; a person must look"
 
 // again sets the next look.
 func (l *look) again(ctx context.Context, after time.Duration, owner operation.Owner) error {

@@ -25,6 +25,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/provider"
@@ -81,12 +82,7 @@ func (r *Reconciler) loop(ctx context.Context, doing string, interval time.Durat
 		case found > 0:
 			continue
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		lifecycle.Wait(ctx, pause)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 
+	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
 )
@@ -38,7 +39,7 @@ func (w *Worker) Schedule(ctx context.Context) {
 		case claimed >= dueGroupMax:
 			continue // there is more
 		}
-		sleep(ctx, pause)
+		lifecycle.Wait(ctx, pause)
 	}
 }
 
@@ -96,14 +97,4 @@ func (w *Worker) disown(ctx context.Context, attempts []operation.Attempt, start
 
 func jittered(d time.Duration) time.Duration {
 	return d/2 + rand.N(d)
-}
-
-// sleep waits for the time or the context, whichever ends first.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
