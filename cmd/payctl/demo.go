@@ -20,6 +20,7 @@ type demoCommand struct {
 	Output   string `enum:"text,json" default:"text" help:"json: the report as the last line, in JSON."`
 	Broker   string `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the demo."`
 	Database string `placeholder:"URL" help:"${database_help}"`
+	Postgres string `placeholder:"machine|download" default:"machine" env:"PAYONCE_DEMO_POSTGRES" help:"${postgres_help}"`
 	Keep     bool   `help:"Leave everything running until Ctrl-C."`
 	Sabotage string `placeholder:"KIND" help:"${sabotage_help}"`
 }
@@ -29,8 +30,13 @@ var demoHelp = kong.Vars{
 	"seed_help": "Decides about amounts, repeats and faults. Ids are new in each run, so the faults meet other payments.",
 	"database_help": "A superuser's URL of a PostgreSQL to try things on: databases are created there, and the passwords of " +
 		"payonce's roles are set anew. Without it one is started.",
+	"postgres_help": "The PostgreSQL that is started: machine is the newest of this machine, or the download where it has none; " +
+		"download is the newest that payonce is tested on.",
 	"sabotage_help": "false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges.",
 }
+
+// downloaded chooses a PostgreSQL that the machine need not have.
+const downloaded = "download"
 
 // Both end the demo with the exit code of a failure.
 var (
@@ -46,14 +52,18 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 	if c.Sabotage != "" && c.Sabotage != demo.FalseCapabilities {
 		return usageError{fmt.Errorf("--sabotage is %s", demo.FalseCapabilities)}
 	}
+	if err := c.checkPostgres(); err != nil {
+		return err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program, which runs the services: %w", err)
 	}
 	out, isFile := t.out.(*os.File)
 	report, err := demo.Run(ctx, demo.Options{
-		Payments: c.Payments, Seed: c.Seed, JSON: c.Output == "json", Broker: c.Broker, Database: c.Database, Keep: c.Keep,
-		Sabotage: c.Sabotage, Program: program, Out: t.out, Terminal: isFile && term.IsTerminal(int(out.Fd())), Log: zap.NewNop(),
+		Payments: c.Payments, Seed: c.Seed, JSON: c.Output == "json", Broker: c.Broker, Database: c.Database,
+		Download: c.Postgres == downloaded, Keep: c.Keep, Sabotage: c.Sabotage, Program: program,
+		Out: t.out, Terminal: isFile && term.IsTerminal(int(out.Fd())), Log: zap.NewNop(),
 	})
 	if ctx.Err() != nil && err != nil {
 		return errInterrupted
@@ -63,6 +73,17 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 	}
 	if broken := report.Broken(); len(broken) > 0 {
 		return fmt.Errorf("%w: %s", errPromiseBroken, strings.Join(broken, ", "))
+	}
+	return nil
+}
+
+// checkPostgres names the variable too, because most people choose by it.
+func (c demoCommand) checkPostgres() error {
+	switch {
+	case c.Postgres != "machine" && c.Postgres != downloaded:
+		return usageError{fmt.Errorf("--postgres (PAYONCE_DEMO_POSTGRES) is %q: set it to machine or %s", c.Postgres, downloaded)}
+	case c.Postgres == downloaded && c.Database != "":
+		return usageError{errors.New("--database names a server and --postgres (PAYONCE_DEMO_POSTGRES) chooses another one: remove one of them")}
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ type Options struct {
 	// Databases of the demo's own are created there, and the passwords of
 	// payonce's roles are set anew.
 	Database string
+	// Download starts the PostgreSQL that is downloaded, whatever the machine has.
+	Download bool
 	// Keep leaves everything running until the context ends.
 	Keep bool
 	// Sabotage is empty or FalseCapabilities.

@@ -64,7 +64,7 @@ func (s *stage) databaseServer(ctx context.Context) (*pgserver.Admin, error) {
 	// ctx may end while the server starts, but not the server that others stand on.
 	starting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, cancel)
-	server, err := pgserver.Start(starting, pgserver.Options{})
+	server, err := pgserver.Start(starting, pgserver.Options{Download: s.options.Download})
 	if err != nil {
 		cancel()
 		return nil, err

@@ -33,6 +33,7 @@ type Admin struct {
 	// secret is what the roles' passwords are derived from, so that several
 	// processes that share a server agree on them without talking.
 	secret string
+	major  int
 }
 
 // NewAdmin takes a superuser's URL, creates payonce's roles where they are missing
@@ -45,11 +46,14 @@ func NewAdmin(ctx context.Context, superuserURL string) (*Admin, error) {
 	}
 	password, _ := parsed.User.Password()
 	a := &Admin{url: parsed, secret: password}
-	if err := a.do(ctx, a.createRoles); err != nil {
+	if err := a.do(ctx, a.setUp); err != nil {
 		return nil, err
 	}
 	return a, nil
 }
+
+// MajorVersion is the server's, such as 15.
+func (a *Admin) MajorVersion() int { return a.major }
 
 // URL is the superuser's URL, for the database that the superuser starts in.
 func (a *Admin) URL() string { return a.url.String() }
@@ -109,6 +113,13 @@ func (a *Admin) Database(name string) Database {
 		return u.String()
 	}
 	return Database{Name: name, OwnerURL: as(ownerRole), AppURL: as(appRole)}
+}
+
+func (a *Admin) setUp(ctx context.Context, c *pgx.Conn) error {
+	if err := c.QueryRow(ctx, "SELECT current_setting('server_version_num')::int / 10000").Scan(&a.major); err != nil {
+		return fmt.Errorf("asking for the server's version: %w", err)
+	}
+	return a.createRoles(ctx, c)
 }
 
 func (a *Admin) createRoles(ctx context.Context, c *pgx.Conn) error {

@@ -31,7 +31,7 @@ func (c cluster) dataFolder() string { return filepath.Join(c.folder, "data") }
 
 // setUp finds the binaries, initialises the folder and starts the server.
 func (c cluster) setUp(ctx context.Context, o Options) (*Server, error) {
-	if !o.Download && os.Getenv(downloadEnv) != "download" {
+	if !o.Download {
 		c.bin = localBinaries()
 	}
 	if c.bin == "" {
@@ -42,7 +42,15 @@ func (c cluster) setUp(ctx context.Context, o Options) (*Server, error) {
 	if err := c.init(ctx); err != nil {
 		return nil, err
 	}
-	return c.start(ctx)
+	s, err := c.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if major := s.MajorVersion(); o.Download && major != DownloadedMajor {
+		s.Stop()
+		return nil, fmt.Errorf("the downloaded PostgreSQL says that it is version %d, not %d", major, DownloadedMajor)
+	}
+	return s, nil
 }
 
 // init runs initdb. The C locale and UTF8 make text compare by bytes, the same

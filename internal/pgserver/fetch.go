@@ -8,12 +8,17 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
 )
 
-// fetchVersion is what is downloaded, about 15 MB from Maven Central.
-const fetchVersion = embedded.V18
+const (
+	// fetchVersion is what is downloaded, about 15 MB from Maven Central.
+	fetchVersion = embedded.V18
+	// DownloadedMajor is its major version, the newest that payonce is tested on.
+	DownloadedMajor = 18
+)
 
 // fetch sets c.bin to downloaded binaries. They stay in the user's cache, which
 // for root lies where the server's user cannot go, so that root's are copied.
@@ -90,14 +95,14 @@ func unpackInto(folder string) error {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return fmt.Errorf("creating a folder: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte(fetchVersion[:2]), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte(strconv.Itoa(DownloadedMajor)), 0o600); err != nil {
 		return fmt.Errorf("creating a file: %w", err)
 	}
 	unpacked := filepath.Join(folder, "unpacked")
 	err = embedded.NewDatabase(embedded.DefaultConfig().Version(fetchVersion).Port(port).
 		CachePath(filepath.Join(folder, "archive")).RuntimePath(unpacked).BinariesPath(unpacked).DataPath(data).
 		Logger(io.Discard)).Start()
-	if majorVersion(filepath.Join(unpacked, "bin")) >= versionMin {
+	if majorVersion(filepath.Join(unpacked, "bin")) == DownloadedMajor {
 		return nil
 	}
 	return errors.Join(err, errors.New("and this machine has no PostgreSQL of version 15 or newer: install one, or let it reach Maven Central"))

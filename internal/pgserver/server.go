@@ -37,13 +37,10 @@ const (
 	superuser = "postgres"
 )
 
-// downloadEnv, set to "download", forces the download from outside.
-const downloadEnv = "PAYONCE_DEMO_POSTGRES"
-
 // Options change what Start does. The zero value suits demo and tests.
 type Options struct {
-	// Download takes the downloaded build even where the machine has its own
-	// binaries. PAYONCE_DEMO_POSTGRES=download says the same from outside.
+	// Download takes the downloaded build, version DownloadedMajor, even where
+	// the machine has its own binaries.
 	Download bool
 	// Settings are server settings by name, which win over the defaults.
 	Settings map[string]string

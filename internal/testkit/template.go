@@ -42,7 +42,11 @@ func testAdmin(ctx context.Context) (*pgserver.Admin, error) {
 	if url := os.Getenv(DatabaseEnv); url != "" {
 		return pgserver.NewAdmin(ctx, url)
 	}
-	server, err := pgserver.Start(ctx, pgserver.Options{})
+	choice, err := ChosenPostgres()
+	if err != nil {
+		return nil, err
+	}
+	server, err := pgserver.Start(ctx, pgserver.Options{Download: choice == DownloadedPostgres})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -49,16 +50,26 @@ func (s *servers) stop() {
 }
 
 func (s *servers) startPostgres(ctx context.Context) error {
+	choice, err := testkit.ChosenPostgres()
+	if err != nil {
+		return err
+	}
 	if os.Getenv(testkit.DatabaseEnv) != "" {
+		if choice != testkit.AnyPostgres {
+			return fmt.Errorf("%s names a server and %s chooses another one: remove one of them", testkit.DatabaseEnv, testkit.PostgresEnv)
+		}
 		say("PostgreSQL: the one of %s", testkit.DatabaseEnv)
 		return nil
 	}
-	server, err := pgserver.Start(ctx, pgserver.Options{Settings: map[string]string{"max_connections": connectionsMax}})
+	server, err := pgserver.Start(ctx, pgserver.Options{
+		Download: choice == testkit.DownloadedPostgres,
+		Settings: map[string]string{"max_connections": connectionsMax},
+	})
 	if err != nil {
 		return err
 	}
 	s.postgres = server
-	say("PostgreSQL: started, process %d", server.PID())
+	say("PostgreSQL %d: started, process %d", server.MajorVersion(), server.PID())
 	return os.Setenv(testkit.DatabaseEnv, server.URL())
 }
 
