@@ -11,6 +11,7 @@ import (
 // the journal under the lock, so that the file has the book's order.
 type book struct {
 	journal *journal
+	now     func() time.Time
 
 	mu       sync.Mutex
 	accounts map[string]*account
@@ -20,8 +21,8 @@ type book struct {
 	latest   time.Time
 }
 
-func newBook(j *journal) *book {
-	return &book{journal: j, accounts: map[string]*account{}, totals: map[string]Total{}}
+func newBook(j *journal, now func() time.Time) *book {
+	return &book{journal: j, now: now, accounts: map[string]*account{}, totals: map[string]Total{}}
 }
 
 // arrive counts a money-moving request in and returns its number for the

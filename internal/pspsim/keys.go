@@ -23,6 +23,8 @@ var errKeyReused = errors.New("the key was used with another request")
 // keyring gives each key its first result, and lets simultaneous requests with
 // one key wait for each other.
 type keyring struct {
+	now func() time.Time
+
 	mu   sync.Mutex
 	keys map[string]*keyEntry
 }
@@ -43,7 +45,9 @@ type hold struct {
 	entry *keyEntry
 }
 
-func newKeyring() *keyring { return &keyring{keys: map[string]*keyEntry{}} }
+func newKeyring(now func() time.Time) *keyring {
+	return &keyring{now: now, keys: map[string]*keyEntry{}}
+}
 
 // begin returns the stored result of the key, or a hold on it as its first
 // request, or errKeyReused. It waits while another request holds the key. A key
@@ -52,8 +56,8 @@ func (k *keyring) begin(key string, request fingerprint, forget time.Duration) (
 	for {
 		k.mu.Lock()
 		entry, ok := k.keys[key]
-		if !ok || (entry.busy == nil && forget > 0 && time.Since(entry.at) >= forget) {
-			entry = &keyEntry{print: request, at: time.Now(), busy: make(chan struct{})}
+		if !ok || (entry.busy == nil && forget > 0 && k.now().Sub(entry.at) >= forget) {
+			entry = &keyEntry{print: request, at: k.now(), busy: make(chan struct{})}
 			k.keys[key] = entry
 			k.mu.Unlock()
 			return result{}, &hold{ring: k, key: key, entry: entry}, nil

@@ -64,7 +64,7 @@ func (s *Server) inquire(w http.ResponseWriter, reference string) {
 		refuse(w, http.StatusNotFound, codeNotOffered, "this provider has no inquiry")
 		return
 	case InquiryLagging:
-		before = time.Now().Add(-time.Duration(f.InquiryLag))
+		before = s.now().Add(-time.Duration(f.InquiryLag))
 	}
 	found, mark := s.book.find(reference, before)
 	s.writeDurable(w, mark, Charges{Charges: found})

@@ -22,11 +22,15 @@ type Options struct {
 	DataFile string
 	// Faults are in force from the start.
 	Faults Faults
+	// Now is the provider's clock: when keys are forgotten, pending movements come
+	// to their end, and an inquiry's lag is over. Nil is time.Now. Delays are real.
+	Now func() time.Time
 }
 
 // Server is the provider. It is an http.Handler; Serve runs it on a listener.
 type Server struct {
 	seed    uint64
+	now     func() time.Time
 	mux     *http.ServeMux
 	book    *book
 	keys    *keyring
@@ -43,7 +47,10 @@ func New(o Options) (*Server, error) {
 	if err := o.Faults.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{seed: o.Seed, book: newBook(nil), keys: newKeyring(), closing: make(chan struct{})}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{seed: o.Seed, now: o.Now, book: newBook(nil, o.Now), keys: newKeyring(o.Now), closing: make(chan struct{})}
 	s.endDelays = sync.OnceFunc(func() { close(s.closing) })
 	if o.DataFile != "" {
 		j, err := openJournal(o.DataFile, s.restore)

@@ -54,7 +54,7 @@ func (b *book) void(charge *movement) {
 // never before an earlier one: the journal's times must lead a restart through
 // the same steps, and lists are searched by time.
 func (b *book) settleNow() time.Time {
-	if now := time.Now().UTC().Truncate(time.Microsecond); now.After(b.latest) {
+	if now := b.now().UTC().Truncate(time.Microsecond); now.After(b.latest) {
 		b.latest = now
 	}
 	b.settle(b.latest)
