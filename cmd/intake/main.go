@@ -7,4 +7,4 @@ import (
 	"github.com/payonce/payonce/internal/app"
 )
 
-func main() { os.Exit(app.Main("intake")) }
+func main() { os.Exit(app.Main("intake", os.Args[1:]...)) }

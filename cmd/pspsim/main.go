@@ -4,44 +4,72 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/pspsim"
 )
 
-type flags struct {
+type commands struct {
 	Addr string `env:"PAYONCE_PSPSIM_ADDR" default:"127.0.0.1:8090" help:"Address to listen on."`
-	Data string `env:"PAYONCE_PSPSIM_DATA" type:"path" help:"File that keeps charges over a restart. Without it they live in memory."`
-	Seed uint64 `env:"PAYONCE_PSPSIM_SEED" default:"1" help:"Decides which requests meet which faults."`
+
+	Serve  serveCommand  `cmd:"" default:"withargs" help:"Run the provider."`
+	Health healthCommand `cmd:"" help:"Ask the provider that runs on this machine: exit code 0 when it answers."`
+}
+
+type serveCommand struct {
+	Data   string `env:"PAYONCE_PSPSIM_DATA" type:"path" help:"File that keeps charges over a restart. Without it they live in memory."`
+	Seed   uint64 `env:"PAYONCE_PSPSIM_SEED" default:"1" help:"Decides which requests meet which faults."`
+	Faults faults `env:"PAYONCE_PSPSIM_FAULTS" placeholder:"JSON" help:"Faults from the start, as in the body of PUT /faults."`
+}
+
+type healthCommand struct {
+	What string `arg:"" optional:"" enum:"livez" default:"livez" help:"livez, the only thing that it can be asked."`
+}
+
+// faults are read as PUT /faults reads them.
+type faults pspsim.Faults
+
+// UnmarshalText implements encoding.TextUnmarshaler, by which the parser reads them.
+func (f *faults) UnmarshalText(text []byte) error {
+	read, err := pspsim.ReadFaults(bytes.NewReader(text))
+	*f = faults(read)
+	return err
 }
 
 func main() {
-	var f flags
-	kong.Parse(&f, kong.Name("pspsim"), kong.Description("A simulated payment provider with programmable faults."))
-	if err := run(f); err != nil {
+	ctx, stop := lifecycle.Signals(context.Background())
+	parsed := kong.Parse(&commands{}, kong.Name("pspsim"), kong.Description("A simulated payment provider with programmable faults."))
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	err := parsed.Run()
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "pspsim:", err)
 		os.Exit(1)
 	}
 }
 
-func run(f flags) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	server, err := pspsim.New(pspsim.Options{Seed: f.Seed, DataFile: f.Data})
+// Run implements the command.
+func (c serveCommand) Run(ctx context.Context, all *commands) error {
+	server, err := pspsim.New(pspsim.Options{Seed: c.Seed, DataFile: c.Data, Faults: pspsim.Faults(c.Faults)})
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.Addr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", all.Addr)
 	if err != nil {
 		return fmt.Errorf("PAYONCE_PSPSIM_ADDR: %w", err)
 	}
 	fmt.Fprintf(os.Stderr, "pspsim: listening on http://%s\n", listener.Addr())
 	return pspsim.Serve(ctx, listener, server)
+}
+
+// Run implements the command.
+func (c healthCommand) Run(ctx context.Context, all *commands) error {
+	return lifecycle.Probe(ctx, all.Addr, c.What)
 }

@@ -8,4 +8,4 @@ import (
 	"github.com/payonce/payonce/internal/app"
 )
 
-func main() { os.Exit(app.Main("reconciler")) }
+func main() { os.Exit(app.Main("reconciler", os.Args[1:]...)) }

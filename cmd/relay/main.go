@@ -7,4 +7,4 @@ import (
 	"github.com/payonce/payonce/internal/app"
 )
 
-func main() { os.Exit(app.Main("relay")) }
+func main() { os.Exit(app.Main("relay", os.Args[1:]...)) }

@@ -7,4 +7,4 @@ import (
 	"github.com/payonce/payonce/internal/app"
 )
 
-func main() { os.Exit(app.Main("worker")) }
+func main() { os.Exit(app.Main("worker", os.Args[1:]...)) }

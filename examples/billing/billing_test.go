@@ -371,3 +371,16 @@ func header(r *kgo.Record, name string) string {
 }
 
 func eventID(r *kgo.Record) string { return header(r, event.HeaderID) }
+
+func TestBillingIsReadyOnceItsTablesAreThere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, testkit.NewFakeBroker(t))
+	c := billing.Config{DatabaseURL: b.url}
+	require.ErrorContains(t, billing.Ready(t.Context(), c), "billed")
+	b.start("")
+	require.Eventually(t, func() bool { return billing.Ready(t.Context(), c) == nil }, signalWait, 20*time.Millisecond)
+	c.DatabaseURL = "postgres://billing:s3cret@127.0.0.1:1/billing"
+	err := billing.Ready(t.Context(), c)
+	require.ErrorContains(t, err, "connecting to billing's database")
+	require.NotContains(t, err.Error(), "s3cret")
+}

@@ -55,6 +55,9 @@ type Service struct {
 	Check func(environ []string) error
 	// Run works until ctx ends.
 	Run func(ctx context.Context, environ []string) error
+	// Health asks the service of this environment that runs on this machine; see
+	// lifecycle.Probe.
+	Health func(ctx context.Context, environ []string, what ...string) error
 }
 
 // Services are the long-running processes, in the order in which a payment meets
@@ -76,15 +79,26 @@ func Find(name string) (Service, bool) {
 	return Service{}, false
 }
 
-// Main runs the service until SIGINT or SIGTERM and returns its exit code.
-func Main(name string) int {
+// Main runs the service until SIGINT or SIGTERM and returns its exit code. With the
+// arguments `health [livez|readyz]` it asks the one that runs on this machine instead,
+// as containers do: ExitOK is healthy and everything else is not.
+func Main(name string, arguments ...string) int {
 	s, ok := Find(name)
 	if !ok {
 		return ExitUsage
 	}
 	ctx, stop := lifecycle.Signals(context.Background())
 	defer stop()
-	err := s.Run(ctx, os.Environ())
+	var err error
+	switch {
+	case len(arguments) == 0:
+		err = s.Run(ctx, os.Environ())
+	case arguments[0] == "health" && len(arguments) <= 2:
+		err = s.Health(ctx, os.Environ(), arguments[1:]...)
+	default:
+		fmt.Fprintf(os.Stderr, "%s takes no arguments, or health and livez or readyz\n", name)
+		return ExitUsage
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	}
@@ -116,6 +130,13 @@ func service[C settings[C]](name string, run func(context.Context, C, *zap.Logge
 			}
 			defer func() { _ = log.Sync() }() // a terminal cannot be synced, and says so
 			return run(ctx, c, log)
+		},
+		Health: func(ctx context.Context, environ []string, what ...string) error {
+			c, err := config.Load(environ, checks...)
+			if err != nil {
+				return err
+			}
+			return lifecycle.Probe(ctx, string(c.Common().AdminAddr), what...)
 		},
 	}
 }

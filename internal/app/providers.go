@@ -3,6 +3,11 @@ package app
 import (
 	"fmt"
 
+	// The certificates of public authorities, for images that hold nothing but the
+	// program. They are used only where the system has none, so that a bundle
+	// mounted at /etc/ssl/certs/ca-certificates.crt (or SSL_CERT_FILE) replaces them.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/connectors"

@@ -88,7 +88,7 @@ var packages = arrows{
 				"internal/merchant internal/outcome internal/postgres internal/provider " +
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/worker " +
 				"pkg/event pkg/money",
-			modules: "kgo pgx zap",
+			modules: "kgo pgx x509roots zap",
 			tests:   "internal/pspsim",
 		},
 		{
@@ -100,12 +100,12 @@ var packages = arrows{
 		},
 		{pkg: "internal/proof", tests: "internal/pspsim"},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
-		{pkg: "examples/billing/cmd/billing", imports: "examples/billing", modules: "env zap"},
+		{pkg: "examples/billing/cmd/billing", imports: "examples/billing internal/lifecycle", modules: "env zap"},
 		{pkg: "cmd/intake", imports: "internal/app"},
 		{pkg: "cmd/relay", imports: "internal/app"},
 		{pkg: "cmd/worker", imports: "internal/app"},
 		{pkg: "cmd/reconciler", imports: "internal/app"},
-		{pkg: "cmd/pspsim", imports: "internal/pspsim", modules: "kong"},
+		{pkg: "cmd/pspsim", imports: "internal/lifecycle internal/pspsim", modules: "kong"},
 		{
 			pkg:     "cmd/payctl",
 			imports: "internal/app internal/demo internal/lifecycle",
@@ -165,6 +165,7 @@ var packages = arrows{
 		"term":              "golang.org/x/term",
 		"testify":           "github.com/stretchr/testify",
 		"uuid":              "github.com/google/uuid",
+		"x509roots":         "golang.org/x/crypto/x509roots/fallback",
 		"zap":               "go.uber.org/zap",
 	},
 	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig internal/testkit/settle " +

@@ -1,8 +1,10 @@
 package pspsim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 )
@@ -96,6 +98,16 @@ const (
 	scriptsMax = 10_000
 	stepsMax   = 100
 )
+
+// ReadFaults reads faults in JSON. It refuses names that it does not know: a
+// misspelt fault would never be seen to fail. See Validate for the rest.
+func ReadFaults(r io.Reader) (Faults, error) {
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	var f Faults
+	err := decoder.Decode(&f)
+	return f, err
+}
 
 // Validate returns what is wrong with the faults, or nil.
 func (f Faults) Validate() error {

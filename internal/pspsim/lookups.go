@@ -1,7 +1,6 @@
 package pspsim
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -139,14 +138,11 @@ func (s *Server) getFaults(w http.ResponseWriter, _ *http.Request) {
 const faultsBytesMax = 16 << 20
 
 func (s *Server) putFaults(w http.ResponseWriter, r *http.Request) {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, faultsBytesMax))
-	decoder.DisallowUnknownFields() // a misspelt fault would never be seen to fail
-	var f Faults
-	if err := decoder.Decode(&f); err != nil {
-		refuse(w, http.StatusBadRequest, codeInvalid, err.Error())
-		return
+	f, err := ReadFaults(http.MaxBytesReader(w, r.Body, faultsBytesMax))
+	if err == nil {
+		err = s.SetFaults(f)
 	}
-	if err := s.SetFaults(f); err != nil {
+	if err != nil {
 		refuse(w, http.StatusBadRequest, codeInvalid, err.Error())
 		return
 	}

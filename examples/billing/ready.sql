@@ -1,0 +1,4 @@
+-- An error when the table is not there.
+SELECT
+FROM billed
+LIMIT 1
