@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo test check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -53,6 +53,9 @@ check-platforms: ## it builds for macOS and for Linux on ARM
 
 build: ## static binaries of cmd/* in bin/
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+images: ## one small image per process, payonce/NAME:dev (ARGS=from-source: built in Docker)
+	@deploy/images $(ARGS)
 
 fmt: ## format and sort imports in place
 	$(LINT) fmt ./...
