@@ -69,7 +69,7 @@ func TestExitCodesTellMistakesApart(t *testing.T) {
 		{[]string{"provider", "explain", "strype"}, app.ExitUsage, "known are simulated"},
 		{[]string{"topics", "create", "--partitions", "0"}, app.ExitUsage, "a power of two"},
 		{[]string{"config", "check", "intaek"}, app.ExitUsage, "must be one of"},
-		{[]string{"demo", "--postgres", "downlaod"}, app.ExitUsage, `(PAYONCE_DEMO_POSTGRES) is "downlaod": set it to machine or download`},
+		{[]string{"demo", "--postgres", "upload"}, app.ExitUsage, `(PAYONCE_DEMO_POSTGRES) is "upload": set it to machine or download`},
 		{[]string{"demo", "--postgres", "download", "--database", "postgres://u:p@h/d"}, app.ExitUsage, "remove one of them"},
 		{[]string{"migrate"}, app.ExitConfiguration, "PAYONCE_MIGRATE_DATABASE_URL is missing"},
 		{[]string{"service", "relay"}, app.ExitConfiguration, "PAYONCE_KAFKA_BROKERS is missing"},

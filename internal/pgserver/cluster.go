@@ -22,6 +22,7 @@ import (
 type cluster struct {
 	bin      string
 	folder   string
+	leash    *leash.Leash // holds the folder
 	account  account
 	password string
 	settings map[string]string
@@ -63,12 +64,17 @@ func (c cluster) init(ctx context.Context) error {
 	defer func() { _ = os.Remove(passwordFile) }()
 	// The folder is temporary, so initdb need not sync it; the server syncs
 	// everything that is committed later.
-	command := exec.CommandContext(ctx, filepath.Join(c.bin, "initdb"),
+	command := exec.Command(filepath.Join(c.bin, "initdb"),
 		"--pgdata="+c.dataFolder(), "--username="+superuser, "--pwfile="+passwordFile,
 		"--auth=scram-sha-256", "--locale=C", "--encoding=UTF8", "--no-sync")
 	c.account.apply(command, c.folder)
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("running %s: %w\n%s", command.Path, err, output)
+	log, err := c.logOf(command, "initdb.log")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if err := c.leash.Run(ctx, command); err != nil {
+		return withLastWords(fmt.Errorf("running %s: %w", command.Path, err), log)
 	}
 	return nil
 }
@@ -79,17 +85,16 @@ func (c cluster) start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(c.folder, "server.log"))
-	if err != nil {
-		return nil, fmt.Errorf("creating the server's log: %w", err)
-	}
-	defer func() { _ = log.Close() }()
 	command := exec.Command(filepath.Join(c.bin, "postgres"), c.arguments(port)...)
 	c.account.apply(command, c.folder)
-	command.Stdout, command.Stderr = log, log
+	log, err := c.logOf(command, "server.log")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
 	// SIGQUIT is PostgreSQL's immediate shutdown. A fast one would first write
 	// a checkpoint, which takes seconds, into a folder that is then removed.
-	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace, Folder: c.folder})
+	process, err := c.leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace})
 	if err != nil {
 		return nil, err
 	}
@@ -100,6 +105,16 @@ func (c cluster) start(ctx context.Context) (*Server, error) {
 		return nil, withLastWords(err, log)
 	}
 	return &Server{Admin: admin, process: process}, nil
+}
+
+// logOf makes a file of the command's output.
+func (c cluster) logOf(command *exec.Cmd, name string) (*os.File, error) {
+	log, err := os.Create(filepath.Join(c.folder, name))
+	if err != nil {
+		return nil, fmt.Errorf("creating a log: %w", err)
+	}
+	command.Stdout, command.Stderr = log, log
+	return log, nil
 }
 
 func (c cluster) arguments(port uint32) []string {
@@ -138,7 +153,7 @@ func awaitAdmin(ctx context.Context, process *leash.Process, url string) (*Admin
 	}, backoff.WithBackOff(backoff.NewConstantBackOff(answerInterval)), backoff.WithMaxElapsedTime(startWait))
 }
 
-// withLastWords adds what the server itself said. The folder is gone by now, but
+// withLastWords adds what the program itself said. The folder is gone by now, but
 // the open log can still be read.
 func withLastWords(err error, log *os.File) error {
 	words := make([]byte, lastWordsMax)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/payonce/payonce/internal/leash"
 )
 
 func TestAServerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
@@ -13,7 +15,9 @@ func TestAServerThatCannotStartSaysWhyAndLeavesNothing(t *testing.T) {
 	folder, err := account.makeFolder()
 	require.NoError(t, err)
 	bad := Options{Settings: map[string]string{"shared_buffers": "nonsense"}}
-	c := cluster{folder: folder, account: account, password: "a password", settings: bad.Settings}
+	held, err := leash.Hold(folder)
+	require.NoError(t, err)
+	c := cluster{folder: folder, leash: held, account: account, password: "a password", settings: bad.Settings}
 	_, err = c.setUp(t.Context(), bad)
 	require.ErrorContains(t, err, `"shared_buffers": "nonsense"`, "the server's own words")
 	require.NoDirExists(t, folder)

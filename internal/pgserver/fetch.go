@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
+
+	"github.com/payonce/payonce/internal/leash"
 )
 
 const (
@@ -61,7 +63,11 @@ func fetchBinaries(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("creating a folder to fetch into: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
+	held, err := leash.Hold(folder)
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(folder))
+	}
+	defer held.Release()
 	// The library uses the default client, which would keep connections open.
 	defer http.DefaultClient.CloseIdleConnections() //nolint:forbidigo // see above; it is the library's client
 	done := make(chan error, 1)

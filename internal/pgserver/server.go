@@ -82,10 +82,15 @@ func startOnce(ctx context.Context, account account, o Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	c := cluster{folder: folder, account: account, password: rand.Text(), settings: o.Settings}
-	s, err := c.setUp(ctx, o)
+	held, err := leash.Hold(folder)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	c := cluster{folder: folder, leash: held, account: account, password: rand.Text(), settings: o.Settings}
+	s, err := c.setUp(ctx, o)
+	if err != nil {
+		held.Release()
+		return nil, err
 	}
 	return s, nil
 }

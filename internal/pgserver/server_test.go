@@ -10,12 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/payonce/payonce/internal/pgserver"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAServerIsGoneAfterStopWithItsDataAndItsSessions(t *testing.T) {
 	t.Parallel()

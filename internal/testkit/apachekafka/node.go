@@ -35,6 +35,7 @@ var propertiesTemplate string
 type node struct {
 	jars   string
 	folder string
+	leash  *leash.Leash // holds the folder
 	addr   string
 }
 
@@ -70,24 +71,28 @@ func (n node) format(ctx context.Context) error {
 	}
 	// The tool takes an id that begins with a minus for an option. A UUIDv7
 	// begins with the high bits of the time, which is an A in base64.
-	command := exec.CommandContext(ctx, "java", n.java("kafka.tools.StorageTool", "format", "--standalone",
+	command := exec.Command("java", n.java("kafka.tools.StorageTool", "format", "--standalone",
 		"--cluster-id", base64.RawURLEncoding.EncodeToString(id[:]), "--config", n.properties())...)
-	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("formatting the node's storage: %w\n%s", err, output)
+	log, err := n.logOf(command, "format.log")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if err := n.leash.Run(ctx, command); err != nil {
+		return withLastWords(fmt.Errorf("formatting the node's storage: %w", err), log)
 	}
 	return nil
 }
 
 func (n node) start(ctx context.Context) (*Server, error) {
-	log, err := os.Create(filepath.Join(n.folder, "kafka.log"))
-	if err != nil {
-		return nil, fmt.Errorf("creating the node's log: %w", err)
-	}
-	defer func() { _ = log.Close() }()
 	command := exec.Command("java", n.java("kafka.Kafka", n.properties())...)
 	command.Dir = n.folder
-	command.Stdout, command.Stderr = log, log
-	process, err := leash.Start(command, leash.Options{Signal: syscall.SIGTERM, Grace: stopGrace, Folder: n.folder})
+	log, err := n.logOf(command, "kafka.log")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }()
+	process, err := n.leash.Start(command, leash.Options{Signal: syscall.SIGTERM, Grace: stopGrace})
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +101,16 @@ func (n node) start(ctx context.Context) (*Server, error) {
 		return nil, withLastWords(err, log)
 	}
 	return &Server{process: process, addr: n.addr}, nil
+}
+
+// logOf makes a file of the command's output.
+func (n node) logOf(command *exec.Cmd, name string) (*os.File, error) {
+	log, err := os.Create(filepath.Join(n.folder, name))
+	if err != nil {
+		return nil, fmt.Errorf("creating a log: %w", err)
+	}
+	command.Stdout, command.Stderr = log, log
+	return log, nil
 }
 
 // awaitAnswer returns once the node lists itself as a broker.

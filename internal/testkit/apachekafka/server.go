@@ -81,10 +81,15 @@ func startOnce(ctx context.Context, jars string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the node's folder: %w", err)
 	}
-	n := node{jars: jars, folder: folder}
-	s, err := n.setUp(ctx)
+	held, err := leash.Hold(folder)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	n := node{jars: jars, folder: folder, leash: held}
+	s, err := n.setUp(ctx)
+	if err != nil {
+		held.Release()
+		return nil, err
 	}
 	return s, nil
 }
