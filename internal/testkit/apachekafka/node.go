@@ -1,7 +1,6 @@
 package apachekafka
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/base64"
@@ -123,7 +122,7 @@ func (n node) awaitAnswer(ctx context.Context, process *leash.Process) error {
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
 		select {
 		case <-process.Ended():
-			return struct{}{}, backoff.Permanent(errors.New("the node ended"))
+			return struct{}{}, backoff.Permanent(errEnded)
 		default:
 		}
 		brokers, err := kadm.NewClient(client).ListBrokers(ctx)
@@ -140,9 +139,6 @@ func (n node) awaitAnswer(ctx context.Context, process *leash.Process) error {
 func withLastWords(err error, log *os.File) error {
 	words := make([]byte, lastWordsMax)
 	n, _ := log.ReadAt(words, 0)
-	if bytes.Contains(words[:n], []byte("already in use")) {
-		err = errors.Join(err, errPortTaken)
-	}
 	return fmt.Errorf("%w; its log begins:\n%s", err, words[:n])
 }
 

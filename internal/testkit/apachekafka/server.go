@@ -30,8 +30,9 @@ const (
 	lastWordsMax = 4 << 10
 )
 
-// errPortTaken means that somebody bound the port between our look and our use.
-var errPortTaken = errors.New("the port was taken meanwhile")
+// errEnded may mean that somebody bound a port between our look and our use. The
+// node would say so in its log, but its jars come without one.
+var errEnded = errors.New("the node ended")
 
 // Server is a running node.
 type Server struct {
@@ -57,7 +58,7 @@ func Start(ctx context.Context) (*Server, error) {
 			context.AfterFunc(ctx, s.Stop)
 			return s, nil
 		}
-		if !errors.Is(err, errPortTaken) || try == startTries {
+		if !errors.Is(err, errEnded) || try == startTries {
 			return nil, fmt.Errorf("starting Apache Kafka: %w", err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -51,7 +52,7 @@ func TestOnlyAJavaThatAnswersWithSeventeenOrMoreCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(folder, "java"), []byte("#!/bin/sh\n"+c.script+"\n"), 0o700))
+			program(t, folder, "java", c.script)
 			t.Setenv("PATH", folder)
 			err := checkJava(t.Context())
 			if c.usable {
@@ -61,6 +62,36 @@ func TestOnlyAJavaThatAnswersWithSeventeenOrMoreCounts(t *testing.T) {
 			require.ErrorIs(t, err, ErrUnavailable)
 		})
 	}
+}
+
+func TestAProgramThatHangsOrFailsIsAsGoodAsNone(t *testing.T) {
+	folder := t.TempDir()
+	program(t, folder, "java", "sleep 600; true") // its child keeps the output open
+	program(t, folder, "mvn", "echo 'The JAVA_HOME environment variable is not defined correctly' >&2; exit 1")
+	t.Setenv("PATH", folder+":/usr/bin:/bin")
+	_, err := version(t.Context(), 50*time.Millisecond, "java", "-version")
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "java -version does not answer within 50ms")
+
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", "")
+	_, err = fetchJars(t.Context())
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "JAVA_HOME")
+}
+
+func TestAStopWhileAProgramIsAskedIsNoWordAboutIt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := checkJava(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, ErrUnavailable)
+}
+
+func program(t *testing.T, folder, name, script string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 }
 
 func TestWithoutJavaOrWithoutMavenThereIsNoKafka(t *testing.T) {
