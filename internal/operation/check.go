@@ -32,6 +32,7 @@ type Check struct {
 	AskedAt           time.Time  // before any question is sent
 	FirstPossibleSend time.Time  // of attempts not proven unsent
 	LastPossibleSend  time.Time  // of attempts not proven unsent
+	Sends             int        // attempts not proven unsent
 	NotFoundAskedAt   *time.Time // the newest inquiry that found nothing
 	DoorClosedAt      *time.Time // the newest closing of the door
 	Closing           bool       // the provider was, or may have been, asked to close the door
@@ -54,7 +55,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
 			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
-			&c.FirstPossibleSend, &c.LastPossibleSend, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe)
+			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe)
 		if err != nil {
 			return Check{}, err
 		}

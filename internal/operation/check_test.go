@@ -70,7 +70,7 @@ func TestALookComesWithAllThatTheStrategyNeeds(t *testing.T) {
 		OperationID: p.OperationID, PaymentID: p.PaymentID, Kind: payment.KindCharge, ProviderAccount: fixture.Account, Amount: p.Amount,
 		ChargeBefore: c.ChargeBefore, State: payment.OperationUnknown, Fence: 2, Checks: 1, OpenSince: c.OpenSince,
 		WaitsFor: operation.Machine, ProviderObjectID: new("ch_1"), PaymentMethod: new("tok_visa"), Recipe: "recipe/1", AskedAt: c.AskedAt,
-		FirstPossibleSend: second.FirstClaimedAt, LastPossibleSend: second.ClaimedAt.Add(lease + allowance),
+		FirstPossibleSend: second.FirstClaimedAt, LastPossibleSend: second.ClaimedAt.Add(lease + allowance), Sends: 2,
 		NotFoundAskedAt: c.NotFoundAskedAt,
 	}, c)
 	require.True(t, before.Equal(*c.ChargeBefore))

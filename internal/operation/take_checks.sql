@@ -28,13 +28,13 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  o.state, o.fence, o.checks, o.open_since, o.waits_for, o.provider_object_id, clock.at)
 SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
        t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.provider_object_id, p.payment_method, p.customer, t.at,
-       coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), e.not_found_at, e.closed_at,
+       coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
        e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
        coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id ORDER BY fence LIMIT 1), '')
 FROM taken t
          JOIN payment p ON p.id = t.payment_id
-         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send
+         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send, count(*) AS sends
                              FROM attempt
                              WHERE operation_id = t.id AND NOT not_sent) AS a
          CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,

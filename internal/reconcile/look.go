@@ -93,7 +93,7 @@ func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err 
 	next = provider.Next(capabilities, situation)
 	o := l.learned(evidence.Inquiry, answer)
 	o.Settle = next == provider.StepSettleNotTaken && l.check.State == payment.OperationUnknown
-	if no(answer) && capabilities.Inquiry.NotFoundAuthoritative {
+	if l.covers(answer) {
 		o.Learned.CoversUntil = l.check.AskedAt.Add(-capabilities.Inquiry.Grace)
 	}
 	open, err = l.apply(ctx, o)
@@ -198,6 +198,19 @@ func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcom
 	return outcome.Outcome{PaymentID: l.check.PaymentID, Learned: outcome.Learned(l.check.OperationID, source, a, l.check.AskedAt)}
 }
 
-func no(a provider.Answer) bool {
-	return a.Verdict == payment.VerdictNotTaken || a.Verdict == payment.VerdictDeclined
+// covers reports whether a no speaks for every send that was over, grace included,
+// when the question was asked. "Not found" does where the provider declares it. A
+// decline needs no such declaration: it is a word about our movement, as long as
+// there is only one that it can be about. That is one send, or several with a key
+// whose first result the provider keeps.
+func (l *look) covers(a provider.Answer) bool {
+	declared := l.connector.Capabilities()
+	switch a.Verdict {
+	case payment.VerdictNotTaken:
+		return declared.Inquiry.NotFoundAuthoritative
+	case payment.VerdictDeclined:
+		return declared.Inquiry.NotFoundAuthoritative || l.check.Sends <= 1 || declared.Key.LaterDeclineCovers()
+	default:
+		return false
+	}
 }
