@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo test test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,24 @@ test: ## every test, with the race detector, on a real PostgreSQL and Kafka
 	  if [ "$${CI:-}" = true ]; then echo "!!! CI=true does not accept that; install gcc" >&2; exit 1; fi; \
 	fi; \
 	go run ./internal/testkit/runtests -- go test $$race -count=1 -timeout 20m ./...
+
+# The packages whose tests use servers. Without the race detector, because `make test`
+# has run them with it.
+CONTAINER_TESTS := ./schema ./pkg/inbox ./internal/kafka ./internal/relay ./internal/worker ./internal/proof \
+	./internal/app ./internal/testkit ./internal/testkit/containers ./internal/testkit/runtests ./examples/billing
+
+# In CI an engine is set up and taken down where there is none.
+test-containers: ## the tests that use servers, on PostgreSQL and Kafka in Docker
+	@engine=; \
+	if ! docker version >/dev/null 2>&1; then \
+	  if [ "$${CI:-}" = true ]; then engine="scripts/engine run"; else \
+	    echo "No Docker engine answers. Install Docker, start it, or set DOCKER_HOST." >&2; \
+	    echo "On Debian 12 as root there is another way: scripts/engine run make test-containers" >&2; \
+	    exit 1; \
+	  fi; \
+	fi; \
+	PAYONCE_TEST_POSTGRES=container PAYONCE_TEST_KAFKA=container $$engine \
+	  go run ./internal/testkit/runtests -- go test -count=1 -timeout 20m $(CONTAINER_TESTS)
 
 check: check-format check-vet check-lint check-architecture check-modules check-platforms ## everything that needs no server: format, lint, arrows, modules, platforms
 

@@ -122,7 +122,12 @@ var packages = arrows{
 			modules: "backoff goleak kadm kfake kgo pgx testify uuid",
 		},
 		{pkg: "internal/testkit/apachekafka", imports: "internal/leash", modules: "backoff kadm kgo uuid"},
-		{pkg: "internal/testkit/runtests", imports: "internal/pgserver internal/testkit internal/testkit/apachekafka", modules: "sync"},
+		{pkg: "internal/testkit/containers", imports: "internal/testkit/apachekafka", modules: "testcontainers"},
+		{
+			pkg:     "internal/testkit/runtests", // alone in holding Docker's client
+			imports: "internal/pgserver internal/testkit internal/testkit/apachekafka internal/testkit/containers",
+			modules: "sync",
+		},
 		{
 			pkg:     "internal/testkit/fixture", // accepted payments, for tests of what comes after
 			imports: "internal/idempotency internal/merchant internal/operation internal/outbox pkg/event pkg/money pkg/payment",
@@ -164,6 +169,7 @@ var packages = arrows{
 		"rapid":             "pgregory.net/rapid",
 		"sync":              "golang.org/x/sync",
 		"term":              "golang.org/x/term",
+		"testcontainers":    "github.com/testcontainers/testcontainers-go",
 		"testify":           "github.com/stretchr/testify",
 		"uuid":              "github.com/google/uuid",
 		"x509roots":         "golang.org/x/crypto/x509roots/fallback",

@@ -24,6 +24,10 @@ var binaryFolders = []string{
 	"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin",    // Homebrew on Linux
 }
 
+// Installed reports whether the machine has binaries that Start takes instead of the
+// download.
+func Installed() bool { return localBinaries() != "" }
+
 // localBinaries returns the folder of the newest usable binaries of the machine,
 // or nothing.
 func localBinaries() string {

@@ -110,9 +110,18 @@ func (b Broker) awaitTopics(ctx context.Context, admin *kadm.Client) error {
 	return nil
 }
 
-var realBroker = shared(func(ctx context.Context) ([]string, error) {
+var realBroker = shared(startBroker)
+
+func startBroker(ctx context.Context) ([]string, error) {
 	if addrs := os.Getenv(BrokersEnv); addrs != "" {
 		return strings.Split(addrs, ","), nil
+	}
+	choice, err := ChosenKafka()
+	if err != nil {
+		return nil, err
+	}
+	if choice == ContainerKafka {
+		return nil, errContainer(KafkaEnv)
 	}
 	server, err := apachekafka.Start(ctx)
 	if err != nil {
@@ -120,4 +129,4 @@ var realBroker = shared(func(ctx context.Context) ([]string, error) {
 	}
 	stopAtEnd(server.Stop)
 	return []string{server.Addr()}, nil
-})
+}

@@ -23,11 +23,32 @@ func TestTheTestsRunOnThePostgreSQLThatWasChosen(t *testing.T) {
 }
 
 func TestO6_APostgreSQLThatNobodyKnowsIsAnError(t *testing.T) {
-	t.Setenv(PostgresEnv, "downlaod")
+	t.Setenv(PostgresEnv, "upload")
 	_, err := ChosenPostgres()
-	require.EqualError(t, err, `PAYONCE_TEST_POSTGRES is "downlaod": set it to download, or leave it out`)
+	require.EqualError(t, err, `PAYONCE_TEST_POSTGRES is "upload": set it to download or container, or leave it out`)
 	t.Setenv(PostgresEnv, "")
 	choice, err := ChosenPostgres()
 	require.NoError(t, err)
 	require.Equal(t, AnyPostgres, choice)
+}
+
+func TestO6_AKafkaThatNobodyKnowsIsAnError(t *testing.T) {
+	t.Setenv(KafkaEnv, "docker")
+	_, err := ChosenKafka()
+	require.EqualError(t, err, `PAYONCE_TEST_KAFKA is "docker": set it to container, or leave it out`)
+	t.Setenv(KafkaEnv, "")
+	choice, err := ChosenKafka()
+	require.NoError(t, err)
+	require.Equal(t, AnyKafka, choice)
+}
+
+func TestO6_AContainerIsRefusedWhereItCannotBeStarted(t *testing.T) {
+	t.Setenv(DatabaseEnv, "")
+	t.Setenv(PostgresEnv, "container")
+	_, err := testAdmin(t.Context())
+	require.ErrorContains(t, err, "make test-containers")
+	t.Setenv(BrokersEnv, "")
+	t.Setenv(KafkaEnv, "container")
+	_, err = startBroker(t.Context())
+	require.ErrorContains(t, err, "make test-containers")
 }

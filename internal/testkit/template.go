@@ -46,6 +46,9 @@ func testAdmin(ctx context.Context) (*pgserver.Admin, error) {
 	if err != nil {
 		return nil, err
 	}
+	if choice == ContainerPostgres {
+		return nil, errContainer(PostgresEnv)
+	}
 	server, err := pgserver.Start(ctx, pgserver.Options{Download: choice == DownloadedPostgres})
 	if err != nil {
 		return nil, err

@@ -5,7 +5,9 @@
 //
 // Each package's tests would otherwise start servers of their own, which works but
 // costs seconds per package. A server that the environment already names is used
-// as it is. Signals go to the command and all that it started; the servers end with
+// as it is; else the one that PAYONCE_TEST_POSTGRES or PAYONCE_TEST_KAFKA chooses is
+// started; else the first that can be had of the machine's own programs, a Docker
+// container, and a download of PostgreSQL or an imitation of Kafka. Signals go to the command and all that it started; the servers end with
 // this process. The exit code is the command's (`go run` makes 1 of every failure).
 package main
 

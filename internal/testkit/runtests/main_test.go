@@ -18,6 +18,9 @@ import (
 // programEnv makes this test binary the program instead of its test.
 const programEnv = "RUNTESTS_TEST_PROGRAM"
 
+// noDocker leads Docker's client to where nobody listens.
+const noDocker = "DOCKER_HOST=unix:///no/such/socket"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(programEnv) != "" {
 		main()
@@ -29,7 +32,8 @@ func TestMain(m *testing.M) {
 // the environment names some.
 func runner(arguments ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], arguments...)
-	command.Env = append(os.Environ(), programEnv+"=1", testkit.DatabaseEnv+"=named", testkit.BrokersEnv+"=named")
+	command.Env = append(os.Environ(), programEnv+"=1", testkit.DatabaseEnv+"=named", testkit.BrokersEnv+"=named",
+		testkit.PostgresEnv+"=", testkit.KafkaEnv+"=") // this run's own choice, perhaps
 	return command
 }
 
@@ -56,6 +60,30 @@ func TestServersThatTheEnvironmentNamesAreUsed(t *testing.T) {
 	require.Equal(t, "named named\n", string(output))
 }
 
+func TestO6_AServerIsNamedOrChosenAndOneThatCannotBeHadIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		environment []string
+		want        string
+	}{
+		{
+			[]string{testkit.PostgresEnv + "=container"},
+			testkit.DatabaseEnv + " names a server and " + testkit.PostgresEnv + " chooses another one",
+		},
+		{[]string{testkit.KafkaEnv + "=container"}, testkit.BrokersEnv + " names a server and " + testkit.KafkaEnv + " chooses another one"},
+		{[]string{testkit.PostgresEnv + "=docker"}, testkit.PostgresEnv + ` is "docker"`},
+		{[]string{testkit.KafkaEnv + "=docker"}, testkit.KafkaEnv + ` is "docker"`},
+		{[]string{testkit.DatabaseEnv + "=", testkit.PostgresEnv + "=container", noDocker}, "no Docker engine answers"},
+		{[]string{testkit.BrokersEnv + "=", testkit.KafkaEnv + "=container", noDocker}, "no Docker engine answers"},
+	} {
+		command := runner("--", "true")
+		command.Env = append(command.Env, c.environment...)
+		output, _ := command.CombinedOutput() // its error is the exit code
+		require.Equal(t, exitSetUp, command.ProcessState.ExitCode(), "%v: %s", c.environment, output)
+		require.Contains(t, string(output), c.want)
+	}
+}
+
 func TestASignalReachesTheCommandAndAllThatItStarted(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -75,10 +103,11 @@ func TestASignalReachesTheCommandAndAllThatItStarted(t *testing.T) {
 	}
 }
 
+// It is of the kind that this run was started with, so a container in some runs.
 func TestTheCommandGetsAPostgreSQLThatIsGoneAfterwards(t *testing.T) {
 	t.Parallel()
 	command := runner("--", "sh", "-c", `echo "$`+testkit.DatabaseEnv+`"; sleep 600`)
-	command.Env = append(command.Env, testkit.DatabaseEnv+"=")
+	command.Env = append(command.Env, testkit.DatabaseEnv+"=", testkit.PostgresEnv+"="+os.Getenv(testkit.PostgresEnv))
 	output, err := command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, command.Start())
