@@ -178,10 +178,16 @@ func TestO7_OurContainersMayDoNothingButTheirWork(t *testing.T) {
 // for liveness. The project asks for readiness, for `up --wait`.
 func TestO5_ImagesAskForLivenessAndTheProjectForReadiness(t *testing.T) {
 	t.Parallel()
-	dockerfile, err := os.ReadFile("Dockerfile")
-	require.NoError(t, err)
-	require.Contains(t, string(dockerfile), `CMD ["/payonce", "health", "livez"]`)
-	require.Contains(t, string(dockerfile), "\nUSER 65532:65532\n")
+	for _, name := range []string{"Dockerfile", "from-source.Dockerfile"} {
+		dockerfile, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, line := range []string{
+			"USER 65532:65532", `ENTRYPOINT ["/payonce"]`,
+			`HEALTHCHECK --interval=30s --timeout=3s --start-period=30s --retries=3 CMD ["/payonce", "health", "livez"]`,
+		} {
+			require.Contains(t, string(dockerfile), "\n"+line+"\n", name)
+		}
+	}
 	for name, s := range readProject(t).Services {
 		program, _ := s.ours()
 		if _, ok := app.Find(program); ok || program == "billing" {
