@@ -75,5 +75,9 @@ build: ## static binaries of cmd/* in bin/
 images: ## one small image per process, payonce/NAME:dev (ARGS=from-source: built in Docker)
 	@deploy/images $(ARGS)
 
+.PHONY: compose-proof
+compose-proof: ## the demo on containers: builds the images, starts a project of its own, kills, judges, removes it
+	@deploy/proof --payments 500 --output json $(ARGS)
+
 fmt: ## format and sort imports in place
 	$(LINT) fmt ./...

@@ -21,6 +21,7 @@ type demoCommand struct {
 	Broker   string `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the demo."`
 	Database string `placeholder:"URL" help:"${database_help}"`
 	Postgres string `placeholder:"machine|download" default:"machine" env:"PAYONCE_DEMO_POSTGRES" help:"${postgres_help}"`
+	Compose  string `type:"existingfile" placeholder:"FILE" help:"${compose_help}"`
 	Keep     bool   `help:"Leave everything running until Ctrl-C."`
 	Sabotage string `placeholder:"KIND" help:"${sabotage_help}"`
 }
@@ -32,6 +33,8 @@ var demoHelp = kong.Vars{
 		"payonce's roles are set anew. Without it one is started.",
 	"postgres_help": "The PostgreSQL that is started: machine is the newest of this machine, or the download where it has none; " +
 		"download is the newest that payonce is tested on.",
+	"compose_help": "The file of a Docker Compose project that runs and has taken no payment yet, to play on instead of starting anything. " +
+		"Containers of it are killed and started again.",
 	"sabotage_help": "false-capabilities: a provider that is declared to honour keys and does not. The demo must then report double charges.",
 }
 
@@ -52,8 +55,8 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 	if c.Sabotage != "" && c.Sabotage != demo.FalseCapabilities {
 		return usageError{fmt.Errorf("--sabotage is %s", demo.FalseCapabilities)}
 	}
-	if err := c.checkPostgres(); err != nil {
-		return err
+	if err := errors.Join(c.checkPostgres(), c.checkCompose()); err != nil {
+		return usageError{err}
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -62,7 +65,7 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 	out, isFile := t.out.(*os.File)
 	report, err := demo.Run(ctx, demo.Options{
 		Payments: c.Payments, Seed: c.Seed, JSON: c.Output == "json", Broker: c.Broker, Database: c.Database,
-		Download: c.Postgres == downloaded, Keep: c.Keep, Sabotage: c.Sabotage, Program: program,
+		Download: c.Postgres == downloaded, Compose: c.Compose, Keep: c.Keep, Sabotage: c.Sabotage, Program: program,
 		Out: t.out, Terminal: isFile && term.IsTerminal(int(out.Fd())), Log: zap.NewNop(),
 	})
 	if ctx.Err() != nil && err != nil {
@@ -81,9 +84,18 @@ func (c demoCommand) Run(ctx context.Context, t terminal) error {
 func (c demoCommand) checkPostgres() error {
 	switch {
 	case c.Postgres != "machine" && c.Postgres != downloaded:
-		return usageError{fmt.Errorf("--postgres (PAYONCE_DEMO_POSTGRES) is %q: set it to machine or %s", c.Postgres, downloaded)}
+		return fmt.Errorf("--postgres (PAYONCE_DEMO_POSTGRES) is %q: set it to machine or %s", c.Postgres, downloaded)
 	case c.Postgres == downloaded && c.Database != "":
-		return usageError{errors.New("--database names a server and --postgres (PAYONCE_DEMO_POSTGRES) chooses another one: remove one of them")}
+		return errors.New("--database names a server and --postgres (PAYONCE_DEMO_POSTGRES) chooses another one: remove one of them")
+	}
+	return nil
+}
+
+// checkCompose refuses what would choose or change the parts of a project that
+// runs. Which PostgreSQL would be started (PAYONCE_DEMO_POSTGRES) is no choice then.
+func (c demoCommand) checkCompose() error {
+	if c.Compose != "" && (c.Broker != "" || c.Database != "" || c.Keep || c.Sabotage != "") {
+		return errors.New("--compose plays on what runs already: remove --broker, --database, --keep and --sabotage")
 	}
 	return nil
 }

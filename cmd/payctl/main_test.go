@@ -71,6 +71,7 @@ func TestExitCodesTellMistakesApart(t *testing.T) {
 		{[]string{"config", "check", "intaek"}, app.ExitUsage, "must be one of"},
 		{[]string{"demo", "--postgres", "upload"}, app.ExitUsage, `(PAYONCE_DEMO_POSTGRES) is "upload": set it to machine or download`},
 		{[]string{"demo", "--postgres", "download", "--database", "postgres://u:p@h/d"}, app.ExitUsage, "remove one of them"},
+		{[]string{"demo", "--compose", "../../docker-compose.yml", "--keep"}, app.ExitUsage, "--compose plays on what runs already"},
 		{[]string{"migrate"}, app.ExitConfiguration, "PAYONCE_MIGRATE_DATABASE_URL is missing"},
 		{[]string{"service", "relay"}, app.ExitConfiguration, "PAYONCE_KAFKA_BROKERS is missing"},
 		{[]string{"merchant", "create", "Shop", "--provider", "card"}, app.ExitUnavailable, "connection refused"},

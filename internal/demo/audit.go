@@ -102,8 +102,12 @@ func (s *stage) audit(ctx context.Context, l *load) (Report, error) {
 	}
 	s.witness.await(ctx, len(f.told))
 	f.delivered, f.order = s.witness.testify()
-	for _, provider := range s.providers {
-		f.oracles = append(f.oracles, provider.Oracle())
+	for _, url := range s.urls {
+		oracle, err := askOracle(ctx, url)
+		if err != nil {
+			return Report{}, err
+		}
+		f.oracles = append(f.oracles, oracle)
 	}
 	r := f.judge()
 	r.Requests, r.unequalAnswers = int(l.requests.Load()), l.unequal

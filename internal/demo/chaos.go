@@ -45,10 +45,13 @@ func (s *stage) killServices(ctx context.Context) error {
 		if !s.awaitPosted(ctx, int64(kill.at*float64(s.options.Payments))) {
 			return nil
 		}
-		if err := s.children.killOne(kill.name); err != nil {
+		if err := s.parts.killOne(ctx, kill.name); err != nil {
 			return err
 		}
-		s.progress.say("killed a " + kill.name + " (SIGKILL) and started another")
+		s.progress.say("killed a " + kill.name + " (SIGKILL)")
+		if err := s.parts.startOne(ctx, kill.name); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package demo runs the whole pipeline under faults and checks its promises.
 //
-//	PostgreSQL, Kafka, two simulated providers, billing
-//	  └─ children: intake, relays, workers, reconciler ── some of them killed
+//	PostgreSQL, Kafka, two simulated providers, billing ── built for it, or given
+//	  └─ intake, relays, workers, reconciler ── some of them killed
 //	       └─ thousands of payments, repeated ──> audit ──> Report
 //
 // Its promise: it believes nobody. What happened is read from the providers'
@@ -32,6 +32,10 @@ type Options struct {
 	Database string
 	// Download starts the PostgreSQL that is downloaded, whatever the machine has.
 	Download bool
+	// Compose is the file of a Docker Compose project that runs and has taken no
+	// payment yet. The demo plays on its parts instead of starting any, and leaves
+	// them running. It excludes Broker, Database, Download, Keep and Sabotage.
+	Compose string
 	// Keep leaves everything running until the context ends.
 	Keep bool
 	// Sabotage is empty or FalseCapabilities.
@@ -107,6 +111,9 @@ func (s *stage) perform(ctx context.Context) (Report, error) {
 	took := time.Since(began)
 	relent()
 	s.progress.end()
+	if err := s.parts.intact(ctx); err != nil {
+		return Report{}, err
+	}
 	report, err := s.audit(ctx, load)
 	report.Seconds = took.Seconds()
 	report.loadSeconds = loaded.Seconds()

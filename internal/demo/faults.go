@@ -14,12 +14,12 @@ const (
 	lease = 3 * time.Second
 )
 
-// ordinaryFaults is a bad day at a provider.
-func ordinaryFaults() pspsim.Faults {
+// ordinaryFaults is a bad day at a provider whose callers wait for timeout.
+func ordinaryFaults(timeout time.Duration) pspsim.Faults {
 	return pspsim.Faults{Rates: pspsim.Rates{
 		Decline: 0.03, Refuse: 0.005, CutBefore: 0.02, CutAfter: 0.02, Error5xx: 0.01, TooMany: 0.01,
 		Pending: 0.02, PendingDecline: 0.2, PendingMS: 500,
-		Slow: 0.005, SlowMS: int((2 * providerTimeout).Milliseconds()),
+		Slow: 0.005, SlowMS: int((2 * timeout).Milliseconds()),
 		// A provider is not on our machine. It also means that a worker that is
 		// killed has requests in flight.
 		DelayMS: 30,

@@ -26,51 +26,54 @@ const (
 	brokerPatience = 30 * time.Second
 	// cleanUpPatience bounds dropping what was made on servers of others.
 	cleanUpPatience = 30 * time.Second
+	// partitions of each topic: several of them for each worker.
+	partitions = 16
 )
 
-func (s *stage) startDatabase(ctx context.Context) error {
-	admin, err := s.databaseServer(ctx)
+func (b *built) startDatabase(ctx context.Context) error {
+	admin, err := b.databaseServer(ctx)
 	if err != nil {
 		return err
 	}
 	suffix := strings.ReplaceAll(uuid.NewString()[:8], "-", "")
-	if s.database, err = s.create(ctx, admin, "payonce_demo_"+suffix); err != nil {
+	if b.database, err = b.create(ctx, admin, "payonce_demo_"+suffix); err != nil {
 		return err
 	}
-	if s.billing, err = s.create(ctx, admin, "billing_demo_"+suffix); err != nil {
+	if b.billing, err = b.create(ctx, admin, "billing_demo_"+suffix); err != nil {
 		return err
 	}
-	if err := postgres.Migrate(ctx, s.database.OwnerURL); err != nil {
+	if err := postgres.Migrate(ctx, b.database.OwnerURL); err != nil {
 		return err
 	}
-	if s.pool, err = postgres.Open(ctx, s.database.AppURL, postgres.PoolOptions{ConnsMax: 4, ApplicationName: "payonce demo"}); err != nil {
+	if b.pool, err = postgres.Open(ctx, b.database.AppURL, postgres.PoolOptions{ConnsMax: 4, ApplicationName: "payonce demo"}); err != nil {
 		return err
 	}
-	s.later(s.pool.Close)
-	if s.billed, err = pgxpool.New(ctx, s.billing.OwnerURL); err != nil {
+	b.later(b.pool.Close)
+	if b.billed, err = pgxpool.New(ctx, b.billing.OwnerURL); err != nil {
 		return err
 	}
-	s.later(s.billed.Close)
-	return s.pool.QueryRow(ctx, "SHOW server_version").Scan(&s.version)
+	b.later(b.billed.Close)
+	b.databaseURL = b.database.AppURL
+	return nil
 }
 
-func (s *stage) databaseServer(ctx context.Context) (*pgserver.Admin, error) {
-	if s.options.Database != "" {
-		if err := refuseForeign(ctx, s.options.Database); err != nil {
+func (b *built) databaseServer(ctx context.Context) (*pgserver.Admin, error) {
+	if b.options.Database != "" {
+		if err := refuseForeign(ctx, b.options.Database); err != nil {
 			return nil, err
 		}
-		return pgserver.NewAdmin(ctx, s.options.Database)
+		return pgserver.NewAdmin(ctx, b.options.Database)
 	}
 	// ctx may end while the server starts, but not the server that others stand on.
 	starting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	detach := context.AfterFunc(ctx, cancel)
-	server, err := pgserver.Start(starting, pgserver.Options{Download: s.options.Download})
+	server, err := pgserver.Start(starting, pgserver.Options{Download: b.options.Download})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
 	detach()
-	s.later(func() {
+	b.later(func() {
 		server.Stop()
 		cancel()
 	})
@@ -99,59 +102,59 @@ func refuseForeign(ctx context.Context, superuserURL string) error {
 	return nil
 }
 
-func (s *stage) create(ctx context.Context, admin *pgserver.Admin, name string) (pgserver.Database, error) {
+func (b *built) create(ctx context.Context, admin *pgserver.Admin, name string) (pgserver.Database, error) {
 	created, err := admin.CreateDatabase(ctx, name)
 	if err != nil {
 		return created, fmt.Errorf("creating the database %s: %w", name, err)
 	}
-	if s.options.Database != "" { // a server that goes takes its databases along
-		s.later(func() {
+	if b.options.Database != "" { // a server that goes takes its databases along
+		b.later(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpPatience)
 			defer cancel()
 			if err := admin.DropDatabase(ctx, name); err != nil {
-				s.progress.say(fmt.Sprintf("the database %s is left behind: %v", name, err))
+				b.progress.say(fmt.Sprintf("the database %s is left behind: %v", name, err))
 			}
 		})
 	}
 	return created, nil
 }
 
-func (s *stage) startBroker(ctx context.Context) error {
-	if s.options.Broker != "" {
-		s.brokers, s.brokerName = strings.Split(s.options.Broker, ","), "Kafka at "+s.options.Broker
-		s.prefix = "payonce-demo-" + uuid.NewString()[:8]
+func (b *built) startBroker(ctx context.Context) error {
+	if b.options.Broker != "" {
+		b.brokers, b.brokerName = strings.Split(b.options.Broker, ","), "Kafka at "+b.options.Broker
+		b.prefix = "payonce-demo-" + uuid.NewString()[:8]
 	} else {
 		cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
 		if err != nil {
 			return fmt.Errorf("starting kfake: %w", err)
 		}
-		s.later(cluster.Close)
-		s.brokers, s.brokerName, s.prefix = cluster.ListenAddrs(), "kfake", "payonce"
+		b.later(cluster.Close)
+		b.brokers, b.brokerName, b.prefix = cluster.ListenAddrs(), "kfake", "payonce"
 	}
-	s.topics = event.TopicsWithPrefix(s.prefix)
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
+	b.topics = event.TopicsWithPrefix(b.prefix)
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...))
 	if err != nil {
 		return fmt.Errorf("connecting to Kafka: %w", err)
 	}
 	defer client.Close()
-	if s.options.Broker != "" {
-		s.later(func() { s.deleteTopics(context.WithoutCancel(ctx)) })
+	if b.options.Broker != "" {
+		b.later(func() { b.deleteTopics(context.WithoutCancel(ctx)) })
 	}
 	ctx, cancel := context.WithTimeout(ctx, brokerPatience)
 	defer cancel()
-	return kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: 1}, s.topics.All()...)
+	return kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: 1}, b.topics.All()...)
 }
 
-func (s *stage) deleteTopics(ctx context.Context) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.brokers...))
+func (b *built) deleteTopics(ctx context.Context) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...))
 	if err != nil {
 		return // it was made in the same way before
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, cleanUpPatience)
 	defer cancel()
-	deleted, err := kadm.NewClient(client).DeleteTopics(ctx, s.topics.All()...)
+	deleted, err := kadm.NewClient(client).DeleteTopics(ctx, b.topics.All()...)
 	if err := errors.Join(err, deleted.Error()); err != nil {
-		s.progress.say(fmt.Sprintf("the topics %s.* are left behind: %v", s.prefix, err))
+		b.progress.say(fmt.Sprintf("the topics %s.* are left behind: %v", b.prefix, err))
 	}
 }

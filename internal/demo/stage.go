@@ -3,72 +3,97 @@ package demo
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/payonce/payonce/examples/billing"
 	"github.com/payonce/payonce/internal/merchant"
-	"github.com/payonce/payonce/internal/pgserver"
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/pkg/event"
 )
 
-// The two provider accounts, and how many partitions the topics have.
+// The two provider accounts, of which the second one's provider ignores keys.
 const (
 	withKeys    = "card"
 	withoutKeys = "card-nokeys"
-	partitions  = 16
 )
 
-// stage is everything that the demo runs.
+// accounts are both, in the order in which they are set up.
+var accounts = []string{withKeys, withoutKeys}
+
+// stage is what the demo plays on: where the pipeline's parts are, and nothing
+// about how they came to be there.
 type stage struct {
-	options    Options
-	fail       context.CancelCauseFunc // ends the demo with a reason
-	progress   *progress
-	version    string
-	brokerName string
-	database   pgserver.Database
-	billing    pgserver.Database
-	pool       *pgxpool.Pool
-	billed     *pgxpool.Pool
-	brokers    []string
-	topics     event.Topics
-	prefix     string
-	providers  map[string]*pspsim.Server // by account
-	urls       map[string]string
-	apiKeys    map[string]string // by account
-	merchants  []uuid.UUID
-	httpAddr   string
-	witness    *witness
-	children   *children
-	closers    []func() // in the order in which things were started
+	options  Options
+	fail     context.CancelCauseFunc // ends the demo with a reason
+	progress *progress
+	parts    parts
+
+	pool            *pgxpool.Pool // payonce's database, as the services see it
+	databaseURL     string
+	billed          *pgxpool.Pool // billing's database
+	brokers         []string
+	brokerName      string
+	prefix          string
+	topics          event.Topics
+	urls            map[string]string // of the providers, by account
+	providerTimeout time.Duration     // what the services allow a call
+	httpAddr        string
+
+	apiKeys   map[string]string // by account
+	merchants []uuid.UUID
+	witness   *witness
+	closers   []func() // in the order in which things were started
+}
+
+// parts bring the pipeline to the stage. They are built for it, or given.
+type parts interface {
+	// prepare fills in the stage's servers.
+	prepare(ctx context.Context) error
+	// run returns once the services take payments, and billing bills them.
+	run(ctx context.Context) error
+	// killOne ends one process of a service as a power cut would, and startOne
+	// starts another one in its place.
+	killOne(ctx context.Context, service string) error
+	startOne(ctx context.Context, service string) error
+	// intact returns an error when a process ended that was not killed.
+	intact(ctx context.Context) error
 }
 
 func newStage(o Options, fail context.CancelCauseFunc) *stage {
-	return &stage{
-		options: o, fail: fail, progress: newProgress(o),
-		providers: map[string]*pspsim.Server{}, urls: map[string]string{}, apiKeys: map[string]string{},
+	s := &stage{options: o, fail: fail, progress: newProgress(o), urls: map[string]string{}, apiKeys: map[string]string{}}
+	if o.Compose != "" {
+		s.parts = &given{stage: s, project: project{file: o.Compose}}
+	} else {
+		s.parts = &built{stage: s}
 	}
+	return s
 }
 
-// build starts everything, from the ground up.
+// build sets everything up, from the ground up.
 func (s *stage) build(ctx context.Context) error {
-	for _, start := range []func(context.Context) error{s.startDatabase, s.startBroker, s.startProviders, s.createMerchants} {
-		if err := start(ctx); err != nil {
+	for _, step := range []func(context.Context) error{
+		s.parts.prepare, s.setFaults, s.createMerchants, s.introduce, s.startWitness, s.parts.run,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(s.options.Out, "PostgreSQL %s, %s, two simulated providers (one without keys); seed %d\n", s.version, s.brokerName, s.options.Seed)
-	if err := s.startServices(ctx); err != nil {
+	return nil
+}
+
+// introduce says what the demo plays on.
+func (s *stage) introduce(ctx context.Context) error {
+	var version string
+	if err := s.pool.QueryRow(ctx, "SHOW server_version").Scan(&version); err != nil {
 		return err
 	}
-	return s.startConsumers(ctx)
+	fmt.Fprintf(s.options.Out, "PostgreSQL %s, %s, two simulated providers (one without keys); seed %d\n", version, s.brokerName, s.options.Seed)
+	return nil
 }
 
 // later says how something that was just started is stopped.
@@ -98,34 +123,32 @@ func (s *stage) background(ctx context.Context, name string, run func(context.Co
 	})
 }
 
-// startProviders runs two providers that share their faults. The second one
-// ignores keys, and so does the first one when it is sabotaged.
-func (s *stage) startProviders(ctx context.Context) error {
-	for _, account := range []string{withKeys, withoutKeys} {
-		faults := ordinaryFaults()
-		if account == withoutKeys || s.options.Sabotage == FalseCapabilities {
-			faults.Keys = pspsim.KeysOff
-		}
-		if s.options.Sabotage == FalseCapabilities {
-			faults.Rates.Pending = 0 // nobody could ask how it went on
-		}
-		server, err := pspsim.New(pspsim.Options{Seed: s.options.Seed, Faults: faults})
-		if err != nil {
+// setFaults gives both providers a bad day.
+func (s *stage) setFaults(ctx context.Context) error {
+	for _, account := range accounts {
+		if err := setFaults(ctx, s.urls[account], s.faults(account)); err != nil {
 			return err
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-		if err != nil {
-			return fmt.Errorf("starting a provider: %w", err)
-		}
-		s.background(ctx, "provider "+account, func(ctx context.Context) error { return pspsim.Serve(ctx, listener, server) })
-		s.providers[account], s.urls[account] = server, "http://"+listener.Addr().String()
 	}
 	return nil
 }
 
+// faults are the same for both, but for keys: the second one ignores them, and so
+// does the first one when it is sabotaged.
+func (s *stage) faults(account string) pspsim.Faults {
+	faults := ordinaryFaults(s.providerTimeout)
+	if account == withoutKeys || s.options.Sabotage == FalseCapabilities {
+		faults.Keys = pspsim.KeysOff
+	}
+	if s.options.Sabotage == FalseCapabilities {
+		faults.Rates.Pending = 0 // nobody could ask how it went on
+	}
+	return faults
+}
+
 func (s *stage) createMerchants(ctx context.Context) error {
 	directory := merchant.NewDirectory(s.pool)
-	for _, account := range []string{withKeys, withoutKeys} {
+	for _, account := range accounts {
 		created, key, err := directory.Create(ctx, "Merchant of "+account, account)
 		if err != nil {
 			return err
@@ -136,51 +159,20 @@ func (s *stage) createMerchants(ctx context.Context) error {
 	return nil
 }
 
-func (s *stage) startServices(ctx context.Context) error {
-	addr, err := freeAddr()
-	if err != nil {
-		return err
-	}
-	s.httpAddr = addr
-	connector := "simulated"
-	if s.options.Sabotage == FalseCapabilities {
-		connector = "simulated-keysonly"
-	}
-	s.children = &children{program: s.options.Program, fail: s.fail, environ: append(cleanEnviron(os.Environ()),
-		"PAYONCE_DATABASE_URL="+s.database.AppURL,
-		"PAYONCE_KAFKA_BROKERS="+strings.Join(s.brokers, ","),
-		"PAYONCE_TOPIC_PREFIX="+s.prefix,
-		"PAYONCE_HTTP_ADDR="+s.httpAddr,
-		"PAYONCE_PROVIDER="+withKeys+"="+connector+","+withoutKeys+"=simulated-nokeys",
-		"PAYONCE_PROVIDER_URL="+s.urls[withKeys]+","+s.urls[withoutKeys],
-		"PAYONCE_PROVIDER_TIMEOUT="+providerTimeout.String(),
-		"PAYONCE_LEASE="+lease.String(),
-		"PAYONCE_LOG_LEVEL=error",
-	)}
-	s.later(s.children.stopAll)
-	return s.children.startAll(ctx, "intake", "relay", "relay", "worker", "worker", "reconciler")
-}
-
-// startConsumers runs billing, which has a database of its own, and the witness,
-// which writes down what is on the topics.
-func (s *stage) startConsumers(ctx context.Context) error {
+// startWitness has everything that is on the topics written down.
+func (s *stage) startWitness(ctx context.Context) error {
 	var err error
 	if s.witness, err = startWitness(ctx, s.brokers, s.topics); err != nil {
 		return err
 	}
 	s.later(s.witness.stop)
-	s.background(ctx, "billing", func(ctx context.Context) error {
-		return billing.Run(ctx, billing.Config{
-			DatabaseURL: s.billing.OwnerURL, Brokers: s.brokers, TopicPrefix: s.prefix, Log: s.options.Log,
-		})
-	})
 	return nil
 }
 
 // describe says how to look at what is left running.
 func (s *stage) describe() {
 	fmt.Fprintf(s.options.Out, "kept running until Ctrl-C:\n  API       http://%s\n  database  %s\n  Kafka     %s, topics %s.*\n",
-		s.httpAddr, s.database.AppURL, strings.Join(s.brokers, ","), s.prefix)
+		s.httpAddr, s.databaseURL, strings.Join(s.brokers, ","), s.prefix)
 	for account, url := range s.urls {
 		fmt.Fprintf(s.options.Out, "  provider  %s, account %s; its merchant's API key is %s\n", url, account, s.apiKeys[account])
 	}
