@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -18,14 +18,26 @@ demo: ## the whole pipeline with faults, here and now (options in ARGS)
 
 # One PostgreSQL and one Kafka serve the whole run; each test has a database and
 # topics of its own. `go test ./...` alone works too and starts more servers.
+# Whether the race detector works is found out by using it: it needs a C compiler,
+# its headers, and a platform that it knows.
 test: ## every test, with the race detector, on a real PostgreSQL and Kafka
 	@race=-race; \
-	if [ "$$(go env CGO_ENABLED)" != 1 ] && [ "$$(go env GOOS)" != darwin ]; then \
+	if ! why=$$(go test -race -run '^$$' ./internal/leash 2>&1); then \
 	  race=; \
-	  echo "!!! no C compiler: the tests run WITHOUT the race detector" >&2; \
+	  echo "$$why" >&2; \
+	  echo "!!! the tests run WITHOUT the race detector, which does not work here: is there a C compiler?" >&2; \
 	  if [ "$${CI:-}" = true ]; then echo "!!! CI=true does not accept that; install gcc" >&2; exit 1; fi; \
 	fi; \
 	go run ./internal/testkit/runtests -- go test $$race -count=1 -timeout 20m ./...
+
+# What enforces money's rules in SQL, or stands on how PostgreSQL plans and locks.
+NEWEST_TESTS := ./schema ./internal/testkit ./internal/postgres ./internal/idempotency ./internal/operation \
+	./internal/evidence ./internal/outcome ./internal/ledger ./internal/outbox ./pkg/inbox
+
+# A server of another version is refused, by the demo and by a test of testkit.
+test-newest-postgres: ## the demo and the tests of what is in SQL, on the newest PostgreSQL (downloaded)
+	go run ./cmd/payctl demo --postgres download --payments 300
+	PAYONCE_TEST_POSTGRES=download go run ./internal/testkit/runtests -- go test -count=1 -timeout 20m $(NEWEST_TESTS)
 
 # The packages whose tests use servers. Without the race detector, because `make test`
 # has run them with it.
