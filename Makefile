@@ -8,13 +8,21 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo proof test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
 
 demo: ## the whole pipeline with faults, here and now (options in ARGS)
 	@go run ./cmd/payctl demo $(ARGS)
+
+# docs/PROOF.md says how to read it. It ends with an error when money moved twice, or
+# when a payment says something else than the provider's books.
+proof: ## every way in which a provider can fail to tell what it did, and what becomes of the payment
+	@report=$$(mktemp) && { \
+	  go test -count=1 -timeout 10m ./internal/proof/matrix -report "$$report"; status=$$?; \
+	  cat "$$report"; rm -f "$$report"; exit $$status; \
+	}
 
 # One PostgreSQL and one Kafka serve the whole run; each test has a database and
 # topics of its own. `go test ./...` alone works too and starts more servers.

@@ -99,6 +99,11 @@ var packages = arrows{
 			tests:   "internal/app",
 		},
 		{pkg: "internal/proof", tests: "internal/pspsim"},
+		{
+			pkg: "internal/proof/matrix",
+			tests: "internal/operation internal/outcome internal/provider internal/provider/conformance " +
+				"internal/provider/simulated internal/pspsim internal/reconcile internal/worker",
+		},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
 		{pkg: "examples/billing/cmd/billing", imports: "examples/billing internal/lifecycle", modules: "env zap"},
 		{pkg: "cmd/intake", imports: "internal/app"},
