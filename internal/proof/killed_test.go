@@ -63,14 +63,6 @@ func (s *stage) merchant() string {
 	return created.APIKey
 }
 
-func (s *stage) service(name string) *process {
-	s.t.Helper()
-	admin := freeAddress(s.t)
-	p := s.start(name, "PAYONCE_ADMIN_ADDR="+admin)
-	s.ready(p, admin)
-	return p
-}
-
 // TestP1_KilledProcessesNeitherChargeTwiceNorLoseAPayment kills a relay between
 // its publish and its delete, and the only worker while the provider is being
 // asked.

@@ -71,6 +71,15 @@ func (p *processes) start(name string, environ ...string) *process {
 	return s
 }
 
+// service starts a process and waits until it is ready.
+func (p *processes) service(name string, environ ...string) *process {
+	p.t.Helper()
+	admin := freeAddress(p.t)
+	s := p.start(name, append(environ, "PAYONCE_ADMIN_ADDR="+admin)...)
+	p.ready(s, admin)
+	return s
+}
+
 // kill is a SIGKILL: the process gets no chance to tidy up.
 func (s *process) kill() {
 	_ = s.command.Process.Kill()
