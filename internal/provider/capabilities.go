@@ -20,6 +20,10 @@ type Capabilities struct {
 	// whether the provider has seen it or not, and that a later arrival with
 	// the reference is then refused.
 	VoidByReference bool
+	// Refunds and Voids mean that a charge that took place can be given back by its
+	// id: what goes back is refunded where both are declared.
+	Refunds bool
+	Voids   bool
 	// SettlementFile means that files list every captured charge, so that an
 	// operation without inquiry can wait for one.
 	SettlementFile bool

@@ -76,6 +76,9 @@ type Answer struct {
 	Amount money.Amount
 	// ObjectID is the provider's id of the movement.
 	ObjectID string
+	// Others are further movements that took place under the same reference, where
+	// the provider holds more than one. Each has an id and an amount.
+	Others []Movement
 	// Status is the HTTP status, 0 without a complete answer.
 	Status int
 	// RetryAfter is the provider's hint, 0 without one.

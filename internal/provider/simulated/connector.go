@@ -92,6 +92,8 @@ func capabilities(v Variant, o Options) provider.Capabilities {
 	c := provider.Capabilities{
 		NotTakenStatuses: []int{http.StatusTooManyRequests},
 		AnyCurrency:      true,
+		Refunds:          true,
+		Voids:            true,
 		Timeout:          orDefault(o.Timeout, TimeoutDefault),
 	}
 	if v == Full || v == KeysOnly {

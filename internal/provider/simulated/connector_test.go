@@ -179,6 +179,25 @@ func TestAVariantWithoutKeysSendsNone(t *testing.T) {
 	answer := b.inquire(op)
 	require.Equal(t, payment.VerdictCaptured, answer.Verdict)
 	require.Equal(t, provider.ReasonSeveralCharges, answer.Reason)
+	require.Len(t, answer.Others, 1)
+	require.NotEqual(t, answer.ObjectID, answer.Others[0].ObjectID)
+	require.Equal(t, op.Amount, answer.Others[0].Amount)
+}
+
+// Of several movements the one over our amount is ours, whichever came first (U7, B3).
+func TestU7_TheMovementOverOurAmountIsOurs(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulated.NoKeys)
+	op := operation(t, payment.KindCharge, "")
+	other := op
+	other.Amount, _ = money.Parse("20.00", "TRY")
+	first, second := b.send(other), b.send(op)
+	answer := b.inquire(op)
+	require.Equal(t, payment.VerdictCaptured, answer.Verdict)
+	require.Equal(t, second.ObjectID, answer.ObjectID)
+	require.Equal(t, op.Amount, answer.Amount)
+	require.Equal(t, first.ObjectID, answer.Others[0].ObjectID)
+	require.Equal(t, other.Amount, answer.Others[0].Amount)
 }
 
 func TestU4_ClosingTheDoor(t *testing.T) {

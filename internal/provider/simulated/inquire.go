@@ -51,39 +51,57 @@ func (c *Connector) byReference(suffix, reference string) string {
 
 // sortFound reads a list of movements with our reference. One that took place
 // outweighs one that is pending, and that one a decline: after a decline another
-// try with the same reference may have gone through.
+// try with the same reference may have gone through. Of several that took place, the
+// first one over our amount is ours, and the others are named beside it.
 func (c *Connector) sortFound(op provider.Operation, found []movement, reply provider.Reply) provider.Answer {
 	if len(found) == 0 {
 		answer := reply.Answer(provider.ReasonNotFound)
 		answer.Verdict = payment.VerdictNotTaken
 		return answer
 	}
-	var best provider.Answer
-	took := 0
+	best, at, took := provider.Answer{}, 0, 0
+	answers := make([]provider.Answer, len(found))
 	for i, m := range found {
-		answer := reply.Answer(provider.ReasonForeignAnswer)
+		answers[i] = reply.Answer(provider.ReasonForeignAnswer)
 		if m.whole() {
-			answer = c.sortMovement(op, m, reply.Answer(""))
+			answers[i] = c.sortMovement(op, m, reply.Answer(""))
 		}
 		if m.Status == statusCaptured {
 			took++
 		}
-		if i == 0 || weight(answer) > weight(best) {
-			best = answer
+		if i == 0 || weight(op, answers[i]) > weight(op, best) {
+			best, at = answers[i], i
 		}
 	}
 	if took > 1 {
 		best.Reason = provider.ReasonSeveralCharges
 		best.Err = fmt.Errorf("the provider holds %d movements with reference %s", took, op.Reference)
+		best.Others = others(op, answers, at)
 	}
 	return best
 }
 
+// others are the movements that took place besides the one at the index.
+func others(op provider.Operation, answers []provider.Answer, at int) []provider.Movement {
+	var more []provider.Movement
+	for i, a := range answers {
+		if i != at && a.Verdict == payment.VerdictCaptured {
+			more = append(more, provider.Movement{
+				Reference: op.Reference, ObjectID: a.ObjectID, Kind: op.Kind, Verdict: a.Verdict, Amount: a.Amount,
+			})
+		}
+	}
+	return more
+}
+
 // weight orders answers about one reference by what they commit us to. An unclear
 // one outweighs a decline, which must not hide it.
-func weight(a provider.Answer) int {
+func weight(op provider.Operation, a provider.Answer) int {
 	switch a.Verdict {
 	case payment.VerdictCaptured:
+		if a.Amount == op.Amount {
+			return 4
+		}
 		return 3
 	case payment.VerdictPending:
 		return 2
