@@ -150,7 +150,7 @@ func books() []guard {
 			because: "a_posting_books_what_moved", instead: good,
 		},
 		{
-			name: "a posting twice", given: succeeded(accounts, good), refused: good, because: "ledger_entry_pkey",
+			name: "a posting twice", given: succeeded(accounts, good), refused: good, because: "a_posting_is_booked_once",
 			instead: shown("captured"),
 		},
 		{

@@ -36,6 +36,7 @@ func newWorld(t *testing.T, pool *pgxpool.Pool) world {
 	w := world{pgx.NamedArgs{
 		"merchant": uuid.New(), "payment": uuid.New(), "operation": uuid.New(),
 		"other_payment": uuid.New(), "other_operation": uuid.New(), "invoice": "INV-1", "fresh": uuid.New(), "fresh_operation": uuid.New(),
+		"case": uuid.New(), "other_case": uuid.New(), "refund": uuid.New(), "other_refund": uuid.New(),
 	}}
 	second := pgx.NamedArgs{
 		"merchant": w.args["merchant"], "payment": w.args["other_payment"], "operation": w.args["other_operation"], "invoice": "INV-2",
@@ -114,10 +115,11 @@ type evidence struct {
 	asked           int  // seconds
 	covers          bool // up to asked
 	coversEarlier   bool
+	object          string // the provider's name of the movement
 }
 
 func (e evidence) sql() string {
-	of, fence, money, covers := "operation", "NULL", "NULL, NULL", "NULL"
+	of, fence, money, covers, object := "operation", "NULL", "NULL, NULL", "NULL", "NULL"
 	if e.of != "" {
 		of = e.of
 	}
@@ -127,12 +129,15 @@ func (e evidence) sql() string {
 	if e.minor > 0 {
 		money = fmt.Sprintf("%d, '%s'", e.minor, e.currency)
 	}
+	if e.object != "" {
+		object = "'" + e.object + "'"
+	}
 	if e.covers {
 		covers = at(e.asked)
 	}
 	return fmt.Sprintf(`INSERT INTO evidence (id, operation_id, fence, source, verdict, amount_minor, currency, asked_at, covers_until,
-		covers_earlier, hash) VALUES (gen_random_uuid(), @%s, %s, '%s', '%s', %s, %s, %s, %t, sha256(''))`,
-		of, fence, e.source, e.verdict, money, at(e.asked), covers, e.coversEarlier)
+		covers_earlier, provider_object_id, hash) VALUES (gen_random_uuid(), @%s, %s, '%s', '%s', %s, %s, %s, %t, %s, sha256(''))`,
+		of, fence, e.source, e.verdict, money, at(e.asked), covers, e.coversEarlier, object)
 }
 
 // captured is the evidence that makes the operation succeed.

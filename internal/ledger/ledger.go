@@ -1,10 +1,11 @@
 // Package ledger owns the books.
 //
-//	outcome ──> posting (lines that sum to zero) ──> accounts
+//	outcome, casework ──> posting (lines that sum to zero) ──> accounts
 //
 // Its promise: entries are double, immutable, and sum to zero in every posting;
-// a posting exists only for an operation that succeeded, once, and for exactly
-// its amount. A balance is what the entries say and is stored nowhere else, so
+// a movement is booked only for an operation that succeeded, once, and for exactly
+// its amount. Money that the provider says it took and that no payment accounts for
+// stands in suspense while its case is open, and only then. A balance is what the entries say and is stored nowhere else, so
 // it cannot drift. Corrections are new postings.
 //
 // Debits are positive and credits negative, in minor units.
@@ -24,10 +25,24 @@ import (
 	"github.com/payonce/payonce/pkg/money"
 )
 
-// Posting books one operation's movement: Amount from Credit to Debit.
+// Purpose says why something is booked. An operation has one posting for each
+// purpose and case.
+type Purpose string
+
+// The purposes.
+const (
+	Movement   Purpose = "movement" // an operation succeeded
+	Suspension Purpose = "suspense" // the provider says that it took money
+	Adoption   Purpose = "adoption" // money in suspense became a charge's
+	Reversal   Purpose = "reversal" // money in suspense was none of its own
+)
+
+// Posting books money: Amount from Credit to Debit.
 type Posting struct {
 	OperationID   uuid.UUID
-	Debit, Credit string // account codes
+	Purpose       Purpose
+	CaseID        uuid.UUID // Nil unless a case is behind it
+	Debit, Credit string    // account codes
 	Amount        money.Amount
 }
 
@@ -36,12 +51,53 @@ func ClearingAccount(providerAccount string) string {
 	return "provider:" + providerAccount + ":clearing"
 }
 
+// SuspenseAccount is what a provider account owes us for open cases: it is not
+// decided yet whether it goes to a merchant or back.
+func SuspenseAccount(providerAccount string) string {
+	return "provider:" + providerAccount + ":suspense"
+}
+
 // PayableAccount is what we owe a merchant.
 func PayableAccount(merchant uuid.UUID) string { return "merchant:" + merchant.String() + ":payable" }
 
 // Charge books a captured card payment: the provider owes us, we owe the merchant.
 func Charge(operation, merchant uuid.UUID, providerAccount string, amount money.Amount) Posting {
-	return Posting{OperationID: operation, Debit: ClearingAccount(providerAccount), Credit: PayableAccount(merchant), Amount: amount}
+	return Posting{
+		OperationID: operation, Purpose: Movement, Debit: ClearingAccount(providerAccount), Credit: PayableAccount(merchant), Amount: amount,
+	}
+}
+
+// Held is money of a case that stands in suspense, or shall.
+type Held struct {
+	CaseID, OperationID uuid.UUID // OperationID is the charge that the case is about
+	ProviderAccount     string
+	Amount              money.Amount // what the provider said
+}
+
+// Suspend books what the provider says it took: it owes us, we do not know whom we owe.
+func (h Held) Suspend() Posting {
+	return h.posting(Suspension, ClearingAccount(h.ProviderAccount), SuspenseAccount(h.ProviderAccount))
+}
+
+// Adopt gives the money to the merchant whose charge it turned out to be.
+func (h Held) Adopt(merchant uuid.UUID) Posting {
+	return h.posting(Adoption, SuspenseAccount(h.ProviderAccount), PayableAccount(merchant))
+}
+
+// Reverse takes the suspense back: there was no such money besides what is booked.
+func (h Held) Reverse() Posting {
+	return h.posting(Reversal, SuspenseAccount(h.ProviderAccount), ClearingAccount(h.ProviderAccount))
+}
+
+// GiveBack books a refund or void of the money by the given operation.
+func (h Held) GiveBack(compensation uuid.UUID) Posting {
+	p := h.posting(Movement, SuspenseAccount(h.ProviderAccount), ClearingAccount(h.ProviderAccount))
+	p.OperationID = compensation
+	return p
+}
+
+func (h Held) posting(purpose Purpose, debit, credit string) Posting {
+	return Posting{OperationID: h.OperationID, Purpose: purpose, CaseID: h.CaseID, Debit: debit, Credit: credit, Amount: h.Amount}
 }
 
 //go:embed open_accounts.sql
@@ -51,9 +107,9 @@ var openAccountsSQL string
 var postSQL string
 
 // Queue adds the statements that open missing accounts and book the postings to
-// a batch. The operations must have moved to succeeded before in the same
-// transaction. When the batch runs, a second posting for an operation, a wrong
-// amount or a line that does not balance ends it with the database's refusal.
+// a batch. Operations and cases must have moved before in the same transaction.
+// When the batch runs, a posting that is there already, a wrong amount or a line
+// that does not balance ends it with the database's refusal.
 func Queue(batch *pgx.Batch, postings []Posting) {
 	if len(postings) == 0 {
 		return
@@ -62,6 +118,8 @@ func Queue(batch *pgx.Batch, postings []Posting) {
 	batch.Queue(openAccountsSQL, codes, currencies)
 	batch.Queue(postSQL,
 		postgres.Column(postings, func(p Posting) uuid.UUID { return p.OperationID }),
+		postgres.Column(postings, func(p Posting) string { return string(p.Purpose) }),
+		postgres.Column(postings, func(p Posting) *uuid.UUID { return postgres.Given(p.CaseID) }),
 		postgres.Column(postings, func(p Posting) string { return p.Debit }),
 		postgres.Column(postings, func(p Posting) string { return p.Credit }),
 		postgres.Column(postings, func(p Posting) int64 { return p.Amount.Minor() }),

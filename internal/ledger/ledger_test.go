@@ -159,13 +159,13 @@ func TestL1_AMovementIsBookedOnceAndForWhatItMoved(t *testing.T) {
 	}
 	refused("a_posting_books_what_moved", charge(p), charge(open))
 	refused("a_posting_books_what_moved", ledger.Charge(p.OperationID, p.MerchantID, p.ProviderAccount, other))
-	refused("ledger_entry_pkey", charge(p), charge(p))
+	refused("a_posting_is_booked_once", charge(p), charge(p))
 	balances, err := ledger.Balances(t.Context(), db.App)
 	require.NoError(t, err)
 	require.Empty(t, balances, "a group is booked whole or not at all")
 
 	require.NoError(t, post(t, db.App, charge(p)))
-	refused("ledger_entry_pkey", charge(p))
+	refused("a_posting_is_booked_once", charge(p))
 	require.NoError(t, post(t, db.App), "nothing to book is no statement")
 }
 

@@ -26,7 +26,7 @@ type Check struct {
 	Checks                  int // this one included
 	OpenSince               time.Time
 	WaitsFor                Owner
-	ProviderObjectID        *string
+	ProviderObjectID        *string // what the question is about: of a refund or void, its charge's object
 	PaymentMethod, Customer *string
 
 	AskedAt           time.Time  // before any question is sent

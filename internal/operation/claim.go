@@ -45,7 +45,7 @@ type Attempt struct {
 	Amount                  money.Amount
 	ChargeBefore            *time.Time
 	Fence                   int64
-	ProviderObjectID        *string
+	ProviderObjectID        *string // what the request acts on: of a refund or void, its charge's object
 	PaymentMethod, Customer *string
 	ClaimedAt               time.Time // database clock
 	FirstClaimedAt          time.Time // of the operation's first attempt

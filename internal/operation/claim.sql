@@ -22,7 +22,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              FROM locked, clock
              WHERE o.id = locked.id AND o.state = 'created'
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
-                 o.fence, o.lease_until, o.provider_object_id, locked.recipe, clock.at),
+                 o.fence, o.lease_until, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, locked.recipe, clock.at),
      attempted AS (
          INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
              SELECT id, fence, $4, recipe, at, lease_until, lease_until + $6::interval
@@ -33,7 +33,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              FROM claimed c
              WHERE p.id = c.payment_id AND c.kind = 'charge')
 SELECT c.id, c.payment_id, c.kind, c.provider_account, c.amount_minor, c.currency, c.charge_before, c.fence,
-       c.provider_object_id, p.payment_method, p.customer, c.at AS claimed_at, c.at AS first_claimed_at
+       c.acts_on, p.payment_method, p.customer, c.at AS claimed_at, c.at AS first_claimed_at
 FROM claimed c
          JOIN payment p ON p.id = c.payment_id
 ORDER BY c.payment_id, c.id

@@ -37,6 +37,9 @@ var holdReferencesSQL string
 //go:embed read_reference_holders.sql
 var readReferenceHoldersSQL string
 
+//go:embed identity_of.sql
+var identityOfSQL string
+
 //go:embed let_go_invoices.sql
 var letGoInvoicesSQL string
 
@@ -85,6 +88,26 @@ func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[
 	}
 	maps.Copy(taken, refused)
 	return taken, nil
+}
+
+// HoldAgain claims the identity of a payment that had let go of it. It returns the
+// live payment that holds it, which is the payment itself when it now does, or
+// still did. Call it before Lock, and roll back when nothing comes of it: a payment
+// that stays failed must not hold an invoice.
+func HoldAgain(ctx context.Context, tx pgx.Tx, payment uuid.UUID) (holder uuid.UUID, err error) {
+	p := NewPayment{PaymentID: payment}
+	err = tx.QueryRow(ctx, identityOfSQL, payment).Scan(&p.MerchantID, &p.InvoiceID, &p.PaymentType, &p.ExternalReference)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("reading the identity of payment %s: %w", payment, err)
+	}
+	taken, err := HoldIdentities(ctx, tx, []NewPayment{p})
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if other, ok := taken[payment]; ok {
+		return other, nil
+	}
+	return payment, nil
 }
 
 // hold inserts what is free and then asks who holds what. It repeats while

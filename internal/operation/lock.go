@@ -22,6 +22,7 @@ type Locked struct {
 	ProviderAccount           string
 	Amount                    money.Amount
 	ChargeBefore              *time.Time
+	CaseID                    *uuid.UUID // of a compensation: the case whose money it gives back
 
 	Standing
 
@@ -128,7 +129,7 @@ func scanLocked(row pgx.CollectableRow) (Locked, error) {
 	var currency money.Currency
 	err := row.Scan(&l.ID, &l.PaymentID, &l.MerchantID, &l.Kind, &l.ProviderAccount, &minor, &currency, &l.ChargeBefore,
 		&l.State, &l.Reason, &l.Fence, &l.LeaseUntil, &l.NextAttemptAt, &l.ResendFence, &l.NextCheckAt, &l.Checks,
-		&l.OpenSince, &l.WaitsFor, &l.ProviderObjectID,
+		&l.OpenSince, &l.WaitsFor, &l.ProviderObjectID, &l.CaseID,
 		&l.Payment.State, &l.Payment.Reason, &paymentMinor, &l.Payment.InvoiceID, &l.Payment.PaymentType,
 		&l.Payment.ExternalReference, &refunded, &l.Payment.CreatedAt,
 		&l.Payment.Context.TraceParent, &l.Payment.Context.CorrelationID, &l.Payment.Context.IdempotencyKey, &l.Now)

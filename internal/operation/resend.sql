@@ -19,13 +19,13 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  -- Nothing is sent towards a door that is being closed.
                  AND NOT EXISTS (SELECT FROM evidence e WHERE e.operation_id = o.id AND e.source = 'closure')
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
-                 o.fence, o.lease_until, o.provider_object_id, served.recipe, clock.at),
+                 o.fence, o.lease_until, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, served.recipe, clock.at),
      attempted AS (
          INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
              SELECT id, fence, $5, recipe, at, lease_until, lease_until + $7::interval
              FROM claimed)
 SELECT c.id, c.payment_id, c.kind, c.provider_account, c.amount_minor, c.currency, c.charge_before, c.fence,
-       c.provider_object_id, p.payment_method, p.customer, c.at AS claimed_at,
+       c.acts_on, p.payment_method, p.customer, c.at AS claimed_at,
        (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = c.id AND NOT a.not_sent) AS first_claimed_at
 FROM claimed c
          JOIN payment p ON p.id = c.payment_id

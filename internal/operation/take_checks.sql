@@ -25,9 +25,9 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              FROM wanted, clock
              WHERE o.id = wanted.id
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
-                 o.state, o.fence, o.checks, o.open_since, o.waits_for, o.provider_object_id, clock.at)
+                 o.state, o.fence, o.checks, o.open_since, o.waits_for, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, clock.at)
 SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
-       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.provider_object_id, p.payment_method, p.customer, t.at,
+       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.acts_on, p.payment_method, p.customer, t.at,
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
        e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
