@@ -31,6 +31,8 @@ func run(t *testing.T, o Options) (Report, string) {
 	o.Database = testkit.SuperuserURL(t)
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err, out.String())
+	// Without a terminal there is nothing in it that a log could not show.
+	require.NotRegexp(t, `[\x00-\x08\x0b-\x1f\x7f]`, out.String())
 	return r, out.String()
 }
 
