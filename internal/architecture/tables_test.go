@@ -30,6 +30,12 @@ var packages = arrows{
 		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid", tests: "internal/operation"},
 		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
 		{pkg: "internal/ledger", imports: "internal/postgres pkg/money", modules: "pgx uuid", tests: "internal/operation"},
+		{
+			pkg:     "internal/casework",
+			imports: "internal/ledger internal/operation internal/postgres pkg/money pkg/payment",
+			modules: "pgx uuid",
+			tests:   "internal/evidence internal/outcome internal/provider",
+		},
 
 		// The port to providers, and what is plugged into it.
 		{pkg: "internal/provider", imports: "pkg/money pkg/payment", modules: "uuid", tests: "internal/provider/conformance"},
@@ -62,7 +68,7 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/outcome",
-			imports: "internal/evidence internal/groupcommit internal/idempotency internal/ledger internal/operation " +
+			imports: "internal/casework internal/evidence internal/groupcommit internal/idempotency internal/ledger internal/operation " +
 				"internal/outbox internal/postgres internal/provider pkg/event pkg/money pkg/payment",
 			modules: "pgx uuid",
 		},
@@ -195,9 +201,10 @@ var tables = owners{
 		{pkg: "internal/evidence", tables: "evidence"},
 		{pkg: "internal/outbox", tables: "outbox outbox_lane outbox_parked"},
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
+		{pkg: "internal/casework", tables: "payment_case payment_case_history"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
-		{pkg: "schema", tables: "operation_arrow"}, // the same in every installation
+		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation
 	},
 	migrations: "schema",
 	testTools:  "internal/testkit",

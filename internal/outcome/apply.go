@@ -94,16 +94,17 @@ func readKnown(ctx context.Context, tx pgx.Tx, rows []operation.Locked) (map[uui
 	for _, r := range rows {
 		byID[r.ID] = &known{row: r, attempts: attempts[r.ID], evidence: learned[r.ID]}
 	}
-	return byID, nil
+	return byID, readFiles(ctx, tx, rows, byID)
 }
 
-// rounds splits the outcomes' indexes so that no operation is twice in a round.
+// rounds splits the outcomes' indexes so that no payment is twice in a round: what
+// becomes of a refund of a case decides what can become of the charge.
 func rounds(outcomes []Outcome) [][]int {
 	seen := map[uuid.UUID]int{}
 	var split [][]int
 	for i, o := range outcomes {
-		n := seen[o.Learned.OperationID]
-		seen[o.Learned.OperationID]++
+		n := seen[o.PaymentID]
+		seen[o.PaymentID]++
 		if n == len(split) {
 			split = append(split, nil)
 		}
@@ -135,7 +136,6 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 // move decides about one outcome and collects what it writes.
 func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
 	result := Applied{OperationID: k.row.ID, From: k.row.State}
-	result.Contradiction = k.contradicts(o)
 	for depth, to := range decide(*k, o, rand.Float64()) {
 		m := operation.Move{From: k.row, To: to}
 		if err := p.collect(w, depth, m); err != nil {
@@ -143,23 +143,16 @@ func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
 		}
 		k.row = m.After()
 	}
-	result.To, result.Fence = k.row.State, k.row.Fence
-	return result, nil
-}
-
-// contradicts reports news that the operation's state cannot take in.
-func (k known) contradicts(o Outcome) bool {
-	found, _ := k.captured()
-	another := o.Learned.Verdict == payment.VerdictCaptured && o.Learned.ProviderObjectID != "" &&
-		k.row.ProviderObjectID != nil && *k.row.ProviderObjectID != o.Learned.ProviderObjectID
-	switch {
-	case o.Learned.Reason == provider.ReasonSeveralCharges || another:
-		return true
-	case k.row.State == payment.OperationSucceeded:
-		return o.Learned.Source == evidence.Closure && o.Learned.Verdict == payment.VerdictNotTaken
-	default:
-		return found && k.row.State.Final()
+	steps, about := k.follow(o, result.From)
+	if err := w.follow(k, steps); err != nil {
+		return result, err
 	}
+	result.To, result.Fence = k.row.State, k.row.Fence
+	result.Contradiction = about != nil || o.Learned.Reason == provider.ReasonSeveralCharges
+	if about != nil {
+		result.CaseID = about.ID
+	}
+	return result, nil
 }
 
 // collect adds one move and all that must commit with it.
@@ -171,11 +164,9 @@ func (p Publisher) collect(w *writes, depth int, m operation.Move) error {
 	if m.From.State == m.To.State {
 		return nil // an attempt within unknown ended; nothing to tell
 	}
-	told, err := p.tell(m)
-	if err != nil {
+	if err := p.tellOf(w, m); err != nil {
 		return err
 	}
-	w.history = append(w.history, told)
 	after := m.After()
 	if after.Kind != payment.KindCharge || !after.State.Final() {
 		return nil
@@ -188,6 +179,16 @@ func (p Publisher) collect(w *writes, depth int, m operation.Move) error {
 		return err
 	}
 	w.answers = append(w.answers, idempotency.Answer{ResourceID: after.PaymentID, Status: finalStatus, Body: body})
+	return nil
+}
+
+// tellOf adds a move to the payment's history, with its event.
+func (p Publisher) tellOf(w *writes, m operation.Move) error {
+	told, err := p.tell(m)
+	if err != nil {
+		return err
+	}
+	w.history = append(w.history, told)
 	return nil
 }
 

@@ -14,6 +14,9 @@ type known struct {
 	row      operation.Locked
 	attempts []operation.PastAttempt
 	evidence []evidence.Evidence
+	// files are the cases about a charge, or the one that a compensation serves. The
+	// operations of one payment share them.
+	files []*file
 }
 
 // covered reports whether every attempt is proven not to move money any more.
@@ -91,19 +94,20 @@ func (k known) closing() bool {
 	return slices.ContainsFunc(k.evidence, func(e evidence.Evidence) bool { return e.Source == evidence.Closure })
 }
 
-// captured returns the evidence that this operation's movement took place, and
-// whether it moved what we asked for. A matching one wins over others.
-func (k known) captured() (found, matches bool) {
-	for _, e := range k.evidence {
-		if e.Verdict != payment.VerdictCaptured {
+// captured returns whether evidence says that this operation's movement took place,
+// and the oldest piece that says so of what we asked for. What has been given back
+// is not there any more, and what is being given back is not what we asked for.
+func (k known) captured() (found bool, match *evidence.Evidence) {
+	for i, e := range k.evidence {
+		if e.Verdict != payment.VerdictCaptured || k.undone(e) {
 			continue
 		}
 		found = true
-		if e.Amount == k.row.Amount {
-			return true, true
+		if e.Amount == k.row.Amount && !k.beingUndone(e) {
+			return true, &k.evidence[i]
 		}
 	}
-	return found, false
+	return found, nil
 }
 
 // declineReason returns the newest decline's reason among what covers attempts,
@@ -125,8 +129,18 @@ func (k known) coversAny(e evidence.Evidence) bool {
 // providerMayHold reports captured evidence, or pending evidence that no later no
 // has answered. The database's provider_may_hold() holds the same rule.
 func (k known) providerMayHold() bool {
+	return k.anyHeld(func(evidence.Evidence) bool { return true })
+}
+
+// providerStillHolds leaves out what has been given back, as the database's
+// provider_still_holds() does: such an operation may fail, but is never sent again.
+func (k known) providerStillHolds() bool {
+	return k.anyHeld(func(e evidence.Evidence) bool { return !k.undone(e) })
+}
+
+func (k known) anyHeld(counts func(evidence.Evidence) bool) bool {
 	for _, e := range k.evidence {
-		if e.Verdict == payment.VerdictCaptured || (e.Verdict == payment.VerdictPending && !k.deniedAfter(e)) {
+		if (e.Verdict == payment.VerdictCaptured && counts(e)) || (e.Verdict == payment.VerdictPending && !k.deniedAfter(e)) {
 			return true
 		}
 	}

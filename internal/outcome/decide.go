@@ -3,6 +3,7 @@ package outcome
 import (
 	"time"
 
+	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
@@ -30,10 +31,10 @@ const SoonestCheck = 200 * time.Millisecond
 func decide(k known, o Outcome, chance float64) []operation.Standing {
 	s := k.row.Standing
 	if s.State.Final() {
-		return nil
+		return k.onFinal(o)
 	}
-	if found, matches := k.captured(); found {
-		return k.onCaptured(o, matches)
+	if found, match := k.captured(); found {
+		return k.onCaptured(o, match)
 	}
 	switch {
 	case o.NotSent || o.Learned.Verdict == payment.VerdictDeclined || o.Learned.Verdict == payment.VerdictNotTaken:
@@ -47,9 +48,9 @@ func decide(k known, o Outcome, chance float64) []operation.Standing {
 
 // onCaptured applies the good news at once, whoever brings it. Another amount
 // than ours is news too, but not the one that was asked for: a person decides.
-func (k known) onCaptured(o Outcome, matches bool) []operation.Standing {
+func (k known) onCaptured(o Outcome, match *evidence.Evidence) []operation.Standing {
 	unknown := k.unknown(o)
-	if !matches {
+	if match == nil {
 		if k.row.State == payment.OperationUnknown && k.row.Reason != nil && *k.row.Reason == ReasonAmountMismatch {
 			return nil // a person knows already
 		}
@@ -57,12 +58,36 @@ func (k known) onCaptured(o Outcome, matches bool) []operation.Standing {
 		unknown.NextCheckAt = new(k.row.Now.Add(patience))
 		return []operation.Standing{unknown}
 	}
-	done := k.settled(payment.OperationSucceeded, "", o)
+	done := k.succeeded(o, *match)
 	if k.row.State == payment.OperationCreated {
 		done.Fence = unknown.Fence
 		return []operation.Standing{unknown, done}
 	}
 	return []operation.Standing{done}
+}
+
+// succeeded is settled by the piece of evidence that names the movement. Without a
+// name the movement is at least none that has a case.
+func (k known) succeeded(o Outcome, match evidence.Evidence) operation.Standing {
+	done := k.settled(payment.OperationSucceeded, "", o)
+	if match.ProviderObjectID != "" {
+		done.ProviderObjectID = &match.ProviderObjectID
+	} else if done.ProviderObjectID != nil && k.fileNamed(*done.ProviderObjectID) != nil {
+		done.ProviderObjectID = nil
+	}
+	return done
+}
+
+// onFinal leaves what is final: late truth about a charge is for its case. A refund
+// or void of a case that was given up and did take place is good news for that case,
+// unless another one is under way.
+func (k known) onFinal(o Outcome) []operation.Standing {
+	_, match := k.captured()
+	if k.row.CaseID == nil || k.row.State == payment.OperationSucceeded || match == nil ||
+		len(k.files) == 0 || k.files[0].State != casework.Open {
+		return nil
+	}
+	return []operation.Standing{k.succeeded(o, *match)}
 }
 
 // patience is how long a person has before the operation shows up again.
@@ -100,7 +125,7 @@ func (k known) onNo(o Outcome, chance float64) []operation.Standing {
 		return nil // it waits to be sent, and this changes nothing about that
 	case k.row.LeaseUntil != nil && !k.endsLease(o):
 		return nil // another attempt is under way: nothing is settled under its hands
-	case !k.covered() || k.providerMayHold():
+	case !k.covered() || k.providerStillHolds():
 		return k.stillOpen(o, chance)
 	}
 	if reason, declined := k.declineReason(); declined {
@@ -108,7 +133,7 @@ func (k known) onNo(o Outcome, chance float64) []operation.Standing {
 	}
 	switch {
 	case o.NotSent || o.Learned.Source == evidence.Answer:
-		if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending {
+		if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending || k.providerMayHold() {
 			return k.stillOpen(o, chance)
 		}
 		return k.backToCreated(o, chance)

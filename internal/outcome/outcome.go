@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -14,6 +15,9 @@ type Outcome struct {
 	PaymentID uuid.UUID
 	// Learned is stored whatever it decides. Its id is set by Apply.
 	Learned evidence.Evidence
+	// Others are further movements that the same word names. Each is stored as
+	// evidence of its own.
+	Others []provider.Movement
 	// NotSent says that the attempt's own trace shows that no byte left. It
 	// stands instead of evidence: there was nothing to answer.
 	NotSent bool
@@ -31,14 +35,17 @@ type Applied struct {
 	From, To    payment.OperationState
 	Fence       int64 // afterwards
 	// Contradiction is set when the provider's word and ours do not go together:
-	// a capture of what had failed or been canceled, a void of what succeeded, or
-	// more than one charge. The evidence is stored; a person must look.
+	// a capture of what had failed or been canceled, a void of what succeeded, more
+	// than one charge, or another amount.
 	Contradiction bool
+	// CaseID is the case that the contradiction opened or belongs to; Nil where no
+	// case is kept of it, such as a refund that took place more than once.
+	CaseID uuid.UUID
 }
 
 // ContradictionMessage is what the log says when Applied.Contradiction is set,
 // whoever told the outcome: one alert finds all of them.
-const ContradictionMessage = "the provider's word and the books contradict each other; a person must look"
+const ContradictionMessage = "the provider's word and the books contradict each other; see its case"
 
 // The reasons that outcomes leave on operations and payments. They are stable
 // codes: clients and tools branch on them.

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/payonce/payonce/internal/ledger"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/testkit"
 	"github.com/payonce/payonce/internal/testkit/fixture"
 	"github.com/payonce/payonce/pkg/payment"
@@ -35,7 +35,7 @@ func TestP3_GoAndTheDatabaseAgree(t *testing.T) {
 	require.NoError(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
 		now := time.Now().UTC().Truncate(time.Microsecond)
-		r := &replay{account: "story-" + uuid.NewString()[:8], story: story{now: now}}
+		r := &replay{account: "story-" + uuid.NewString()[:8], story: story{now: now, taken: map[uuid.UUID]bool{}}}
 		for range 3 {
 			r.accept(t, rt, database)
 		}
@@ -44,7 +44,7 @@ func TestP3_GoAndTheDatabaseAgree(t *testing.T) {
 		defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 		r.tx, r.ctx = tx, t.Context()
 		r.open(rt)
-		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			r.step(rt)
 		}
 		r.checkBooks(rt)
@@ -62,6 +62,9 @@ type replay struct {
 	tx       pgx.Tx
 	answers  map[uuid.UUID][]byte // the first stored answer of each payment
 }
+
+// manyEnough operations are all that a story brings forth.
+const manyEnough = 1000
 
 var storyPublisher = Publisher{Topic: "payonce.events", Source: fixture.Source}
 
@@ -89,16 +92,31 @@ func (r *replay) setClock(t *rapid.T) {
 func (r *replay) step(t *rapid.T) {
 	a := r.draw(t)
 	before := r.standings()
+	if a.kind == wait {
+		r.happens(a, 0)
+		r.setClock(t)
+		return
+	}
+	applied := r.tellDatabase(t, &a)
 	want := r.happens(a, 0)
-	applied := r.tellDatabase(t, a)
 	r.check(t, a, before, applied)
-	require.Equal(t, want, applied)
+	r.compareCases(t)
+	r.checkCases(t)
+	require.Equal(t, want, withoutCases(applied))
 	r.compare(t, before)
 	r.checkAnswers(t)
 }
 
+// withoutCases leaves out names that both tellings give by chance.
+func withoutCases(applied []Applied) []Applied {
+	for i := range applied {
+		applied[i].CaseID = uuid.Nil
+	}
+	return applied
+}
+
 // tellDatabase lets an action happen in PostgreSQL.
-func (r *replay) tellDatabase(t *rapid.T, a action) []Applied {
+func (r *replay) tellDatabase(t *rapid.T, a *action) []Applied {
 	accounts := []string{r.account}
 	claim := operation.Claim{
 		Worker: "worker", Lease: storyLease, Allowance: storyAllowance,
@@ -108,19 +126,24 @@ func (r *replay) tellDatabase(t *rapid.T, a action) []Applied {
 	var err error
 	switch k := r.cast[a.whom]; a.kind {
 	case wait:
-		r.setClock(t)
+	case rival:
+		err = r.competeFor(k)
+	case carry:
+		a.by, err = r.carryInDatabase(k.files[a.file], a.can)
+	case judge:
+		err = r.judgeInDatabase(t, a)
 	case message:
 		_, err = claim.Claim(r.ctx, r.tx, []uuid.UUID{k.row.ID})
 	case due:
-		_, err = claim.ClaimDue(r.ctx, r.tx, 10)
+		_, err = claim.ClaimDue(r.ctx, r.tx, manyEnough)
 	case order:
 		_, err = operation.OrderResend(r.ctx, r.tx, operation.Stand{OperationID: k.row.ID, Fence: a.fence})
 	case look:
-		_, err = operation.TakeChecks(r.ctx, r.tx, accounts, 10, storyLease)
+		_, err = operation.TakeChecks(r.ctx, r.tx, accounts, manyEnough, storyLease)
 	case takeOver:
-		_, err = storyPublisher.TakeOver(r.ctx, r.tx, accounts, 10)
+		_, err = storyPublisher.TakeOver(r.ctx, r.tx, accounts, manyEnough)
 	case expire:
-		_, _, err = storyPublisher.Expire(r.ctx, r.tx, accounts, 10)
+		_, _, err = storyPublisher.Expire(r.ctx, r.tx, accounts, manyEnough)
 	case tell:
 		applied, err = storyPublisher.Apply(r.ctx, r.tx, a.outcomes)
 	}
@@ -134,15 +157,19 @@ func (r *replay) compare(t *rapid.T, before []operation.Standing) {
 	require.NoError(t, err)
 	attempts, err := operation.Attempts(r.ctx, r.tx, r.operations())
 	require.NoError(t, err)
-	for i, row := range rows {
+	for _, row := range rows {
+		i := slices.IndexFunc(r.cast, func(k *known) bool { return k.row.ID == row.ID })
 		k := r.cast[i]
-		if row.State == payment.OperationCreated && before[i].State != payment.OperationCreated {
+		isNew := i >= len(before)
+		if !isNew && row.State == payment.OperationCreated && before[i].State != payment.OperationCreated {
 			sooner, later := k.row.NextAttemptAt.Sub(r.now), row.NextAttemptAt.Sub(r.now)
 			require.True(t, sooner <= later && later <= 2*sooner, "a retry after %s, at least %s", later, sooner)
 			k.row.NextAttemptAt = row.NextAttemptAt // the jitter is the database's
 		}
 		require.Equal(t, utc(k.row.Standing), utc(row.Standing))
-		require.Equal(t, row.State.PaymentState(), row.Payment.State)
+		if row.Kind == payment.KindCharge {
+			require.Equal(t, row.State.PaymentState(), row.Payment.State)
+		}
 		require.Len(t, attempts[row.ID], len(k.attempts))
 		for j, a := range attempts[row.ID] {
 			a.ClaimedAt, a.LeaseUntil, a.LastPossibleSend = a.ClaimedAt.UTC(), a.LeaseUntil.UTC(), a.LastPossibleSend.UTC()
@@ -192,36 +219,6 @@ func (r *replay) checkAnswers(t *rapid.T) {
 	}
 }
 
-// checkBooks: what succeeded is booked once, and nothing else is (P4, L1). An
-// invoice is free when its payment failed, and only then (I9).
-func (r *replay) checkBooks(t *rapid.T) {
-	var want int64
-	for _, k := range r.cast {
-		lines, held := 0, 1
-		switch k.row.State {
-		case payment.OperationSucceeded:
-			lines, want = 2, want+k.row.Amount.Minor()
-		case payment.OperationFailed:
-			held = 0
-		case payment.OperationCreated, payment.OperationProcessing, payment.OperationPending, payment.OperationUnknown,
-			payment.OperationCanceled:
-		}
-		require.Equal(t, lines, r.count(t, "SELECT count(*) FROM ledger_entry WHERE operation_id = $1", k.row.ID))
-		require.Equal(t, held, r.count(t, "SELECT count(*) FROM invoice_identity WHERE payment_id = $1", k.row.PaymentID))
-	}
-	balances, err := ledger.Balances(r.ctx, r.tx)
-	require.NoError(t, err)
-	var sum, clearing int64
-	for _, b := range balances {
-		sum += b.Minor
-		if b.Account == ledger.ClearingAccount(r.account) {
-			clearing = b.Minor
-		}
-	}
-	require.Zero(t, sum)
-	require.Equal(t, want, clearing)
-}
-
 // checkHistory: history is a path of arrows from accept to now, in which claims
 // are not told, and each event in it is in the outbox, in the same order (P5).
 func (r *replay) checkHistory(t *rapid.T) {
@@ -233,7 +230,7 @@ func (r *replay) checkHistory(t *rapid.T) {
 	}
 	for _, k := range r.cast {
 		rows, err := r.tx.Query(r.ctx, `SELECT from_state, to_state, fence, event_id FROM payment_history
-			WHERE payment_id = $1 ORDER BY seq`, k.row.PaymentID)
+			WHERE operation_id = $1 ORDER BY seq`, k.row.ID)
 		require.NoError(t, err)
 		path, err := pgx.CollectRows(rows, pgx.RowToStructByPos[entry])
 		require.NoError(t, err)
@@ -244,7 +241,8 @@ func (r *replay) checkHistory(t *rapid.T) {
 			if i > 0 {
 				claimed := at == payment.OperationCreated && *e.From == payment.OperationProcessing
 				require.True(t, *e.From == at || claimed, "%s, then from %s", at, *e.From)
-				require.True(t, arrow(*e.From, e.To), "%s -> %s", *e.From, e.To)
+				late := e.From.Final() && e.To == payment.OperationSucceeded // adopted, or a refund that took place after all
+				require.True(t, arrow(*e.From, e.To) || late, "%s -> %s", *e.From, e.To)
 			}
 			require.GreaterOrEqual(t, e.Fence, fence)
 			if e.Event != nil {
@@ -254,6 +252,10 @@ func (r *replay) checkHistory(t *rapid.T) {
 		}
 		claimed := at == payment.OperationCreated && k.row.State == payment.OperationProcessing
 		require.True(t, at == k.row.State || claimed, "history ends in %s, the operation is %s", at, k.row.State)
+		if k.row.CaseID != nil {
+			require.Empty(t, told, "nobody is told of a case's refund")
+			continue
+		}
 		rows, err = r.tx.Query(r.ctx, "SELECT event_id FROM outbox WHERE key = $1 ORDER BY seq", k.row.PaymentID)
 		require.NoError(t, err)
 		appended, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
@@ -269,11 +271,10 @@ func (r *replay) count(t *rapid.T, sql string, args ...any) int {
 }
 
 func (r *replay) operations() []uuid.UUID {
-	ids := make([]uuid.UUID, len(r.payments))
-	for i, p := range r.payments {
-		ids[i] = p.OperationID
+	if len(r.cast) == 0 {
+		return postgres.Column(r.payments, func(p operation.NewPayment) uuid.UUID { return p.OperationID })
 	}
-	return ids
+	return postgres.Column(r.cast, func(k *known) uuid.UUID { return k.row.ID })
 }
 
 func (r *replay) ids() []uuid.UUID {

@@ -7,8 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -18,6 +20,8 @@ import (
 type story struct {
 	now  time.Time
 	cast []*known
+	// taken are the payments whose invoice another one got after they had failed.
+	taken map[uuid.UUID]bool
 	// objections are what the database would say to moves that decide made.
 	objections []string
 }
@@ -35,6 +39,11 @@ type action struct {
 	after    time.Duration // wait
 	fence    int64         // order
 	outcomes []Outcome     // tell; of any operations
+
+	file   int                   // carry, judge: of the operation
+	can    provider.Capabilities // carry
+	by     uuid.UUID             // carry: the id of what is ordered
+	choice casework.Action       // judge
 }
 
 type actionKind string
@@ -48,6 +57,9 @@ const (
 	takeOver actionKind = "takeOver" // of all leases that ran out
 	expire   actionKind = "expire"   // of all operations past their last moment
 	tell     actionKind = "tell"     // outcomes
+	rival    actionKind = "rival"    // another payment wants the invoice
+	carry    actionKind = "carry"    // the next step of a case
+	judge    actionKind = "judge"    // a person decides about a case
 )
 
 // happens lets an action happen and returns what Apply returns, for tell.
@@ -77,6 +89,14 @@ func (s *story) happens(a action, chance float64) []Applied {
 		}
 	case tell:
 		return s.tell(a.outcomes, chance)
+	case rival:
+		if k := s.cast[a.whom]; k.row.State == payment.OperationFailed && k.row.CaseID == nil {
+			s.taken[k.row.PaymentID] = true
+		}
+	case carry:
+		s.carry(a)
+	case judge:
+		s.judge(a)
 	}
 	return nil
 }
@@ -168,13 +188,21 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			panic(err) // no entropy for an id
 		}
 		k.row.Now = s.now
-		result := Applied{OperationID: k.row.ID, From: k.row.State, Contradiction: k.contradicts(o)}
+		result := Applied{OperationID: k.row.ID, From: k.row.State}
 		for _, to := range decide(*k, o, chance) {
 			if why := refused(k, k.row.Standing, to); why != "" {
 				s.objections = append(s.objections, fmt.Sprintf("%s -> %s: %s", k.row.State, to.State, why))
 			}
 			k.row = operation.Move{From: k.row, To: to}.After()
 		}
+		_, about := k.follow(o, result.From)
+		for _, f := range k.files {
+			if f.ID == uuid.Nil {
+				f.ID = uuid.New()
+			}
+		}
+		result.Contradiction = about != nil || o.Learned.Reason == provider.ReasonSeveralCharges
+		s.noteHeld(k)
 		result.To, result.Fence = k.row.State, k.row.Fence
 		applied = append(applied, result)
 	}
@@ -199,21 +227,60 @@ func no(e evidence.Evidence) bool {
 
 func tookPlace(k *known) bool {
 	for _, e := range k.evidence {
-		if e.Verdict == payment.VerdictCaptured {
+		if e.Verdict == payment.VerdictCaptured && !gone(k, e) {
 			return true
 		}
 	}
 	return false
 }
 
-// proven: captured evidence of equal amount and currency.
+// proven: captured evidence of equal amount and currency, of nothing that is given back.
 func proven(k *known) bool {
 	for _, e := range k.evidence {
-		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount {
+		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount && len(live(k, e)) == 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// live are the operations that give back, or gave back, what evidence speaks of.
+func live(k *known, e evidence.Evidence) []operation.Compensation {
+	var found []operation.Compensation
+	for _, f := range k.files {
+		for _, c := range f.compensations {
+			if k.row.CaseID == nil && f.ProviderObjectID == e.ProviderObjectID && c.State != payment.OperationFailed {
+				found = append(found, c)
+			}
+		}
+	}
+	return found
+}
+
+// gone is evidence_is_undone(e, false).
+func gone(k *known, e evidence.Evidence) bool {
+	for _, c := range live(k, e) {
+		if c.State == payment.OperationSucceeded {
+			if c.Kind == payment.KindVoid {
+				return true
+			}
+			for _, f := range k.files {
+				if f.ID == c.CaseID && f.Amount.Currency() == e.Amount.Currency() && !e.Amount.IsZero() && f.Amount.Minor() >= e.Amount.Minor() {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// stillHeld is provider_still_holds().
+func stillHeld(k *known) bool {
+	kept := *k
+	kept.evidence = slices.DeleteFunc(slices.Clone(k.evidence), func(e evidence.Evidence) bool {
+		return e.Verdict == payment.VerdictCaptured && gone(k, e)
+	})
+	return held(&kept)
 }
 
 // held is provider_may_hold().
@@ -277,6 +344,8 @@ func refused(k *known, from, to operation.Standing) string {
 		return "nobody looks again"
 	case to.State == from.State:
 		return ""
+	case from.State.Final() && to.State == payment.OperationSucceeded && k.row.CaseID != nil:
+		return unless(proven(k) && k.files[0].State == casework.Open, "its case is not open")
 	case !arrow(from.State, to.State):
 		return "no such arrow"
 	}
@@ -287,7 +356,7 @@ func refused(k *known, from, to operation.Standing) string {
 		if from.State == payment.OperationCreated {
 			return unless(shut(k) && !held(k), "the door is open")
 		}
-		return unless(uncovered(k) == 0 && !held(k), "not covered")
+		return unless(uncovered(k) == 0 && !stillHeld(k), "not covered")
 	case payment.OperationCreated:
 		return unless(uncovered(k) == 0 && !held(k), "not covered")
 	case payment.OperationPending:

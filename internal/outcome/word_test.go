@@ -35,7 +35,8 @@ func TestB3_AnotherAmountThanOursIsForAPerson(t *testing.T) {
 			d.apply(answer(a, payment.VerdictCaptured, other))
 			d.stands(p, payment.OperationUnknown, outcome.ReasonAmountMismatch)
 			require.Equal(t, operation.Person, d.row(p).WaitsFor)
-			require.Zero(t, d.postings(p))
+			require.Zero(t, d.count("SELECT count(*) FROM ledger_entry WHERE purpose = 'movement'"))
+			require.Equal(t, 1, d.count("SELECT count(*) FROM payment_case WHERE kind = 'amount_mismatch' AND plan = 'person'"))
 
 			before := d.row(p).Standing
 			d.apply(d.word(p, evidence.Webhook, payment.VerdictCaptured, other))
@@ -127,7 +128,7 @@ func TestI9_AClosedDoorFreesTheInvoiceForASecondPayment(t *testing.T) {
 	require.Equal(t, 1, d.count("SELECT count(*) FROM invoice_identity"))
 }
 
-func TestCapturedAfterFailedIsAContradictionAndChangesNothing(t *testing.T) {
+func TestU7_CapturedAfterFailedOpensACaseAndChangesNothingAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	p, a := d.claimed()
@@ -136,12 +137,14 @@ func TestCapturedAfterFailedIsAContradictionAndChangesNothing(t *testing.T) {
 	applied := d.apply(d.word(p, evidence.Webhook, payment.VerdictCaptured))
 	require.Equal(t, outcome.Applied{
 		OperationID: p.OperationID, From: payment.OperationFailed, To: payment.OperationFailed, Fence: 1, Contradiction: true,
+		CaseID: applied.CaseID,
 	}, applied)
+	require.NotZero(t, applied.CaseID)
 	after := d.row(p)
 	after.Now = before.Now
 	require.Equal(t, before, after)
 	require.Equal(t, events, d.told(p))
-	require.Zero(t, d.postings(p))
+	require.Zero(t, d.count("SELECT count(*) FROM ledger_entry WHERE purpose = 'movement'"))
 	require.Equal(t, 2, d.evidence(p), "what was told is kept")
 }
 

@@ -27,6 +27,8 @@ type writes struct {
 	learned  []evidence.Evidence
 	finished []operation.Finished
 	moves    [][]operation.Move // by depth: a row's second move follows its first
+	ordered  []operation.Compensation
+	cases    []caseWrite
 	postings []ledger.Posting
 	answers  []idempotency.Answer
 	history  []operation.History
@@ -40,13 +42,15 @@ func (w *writes) learn(k *known, o *Outcome) error {
 	if o.NotSent {
 		return nil
 	}
-	id, err := uuid.NewV7()
-	if err != nil {
-		return fmt.Errorf("naming evidence: %w", err)
+	for _, word := range o.words() {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return fmt.Errorf("naming evidence: %w", err)
+		}
+		word.ID = id
+		k.evidence = append(k.evidence, word)
+		w.learned = append(w.learned, word)
 	}
-	o.Learned.ID = id
-	k.evidence = append(k.evidence, o.Learned)
-	w.learned = append(w.learned, o.Learned)
 	return nil
 }
 
@@ -73,13 +77,20 @@ func (w *writes) book(captured operation.Locked) {
 }
 
 // send writes everything in the order in which one thing rests on another:
-// evidence before the moves that need it, moves before postings and answers.
+// evidence before the moves that need it, moves before the cases that rest on them,
+// and all of it before postings and answers.
 func (w *writes) send(ctx context.Context, tx pgx.Tx) error {
 	var batch pgx.Batch
 	evidence.Queue(&batch, w.learned)
 	operation.QueueFinished(&batch, w.finished)
 	for _, moves := range w.moves {
 		operation.QueueMoves(&batch, moves)
+	}
+	for _, c := range w.ordered {
+		operation.QueueCompensation(&batch, c)
+	}
+	for _, c := range w.cases {
+		c.queue(&batch)
 	}
 	ledger.Queue(&batch, w.postings)
 	if len(w.answers) > 0 {

@@ -1,0 +1,144 @@
+package casework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/ledger"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Action is what a person decides about a case.
+type Action string
+
+// The actions. Refund and Adopt are orders that the reconciler carries out; an
+// adoption that is not possible any more comes back to a person, or ends in a
+// refund. Dismiss closes the case at once and moves no money at the provider: what
+// stands in suspense is booked back against the provider, because the person says
+// that there is no such money besides what is booked, or has sent it back by hand.
+const (
+	Refund  Action = "refund"
+	Adopt   Action = "adopt"
+	Dismiss Action = "dismiss"
+)
+
+// Decision is what a person decides, and why.
+type Decision struct {
+	Action Action
+	// Version is the case's version that the person saw: a decision is about what
+	// was seen, and falls when the case has moved since.
+	Version int64
+	Who     string // up to 200 characters
+	Reason  string // in the person's own words, up to 2000 characters
+}
+
+// Beginner is a pool, or a transaction that the decision shall be part of.
+type Beginner interface {
+	Begin(ctx context.Context) (pgx.Tx, error)
+}
+
+// Decide records a decision and makes it the case's plan, or closes the case.
+//
+// Errors: ErrNoSuchCase, ErrNotOpen, ErrMoved, and ErrDoesNotFit with the reason: a
+// refund needs money in suspense under a name that the provider gave it and that is
+// not the charge's own, and an adoption needs a failed charge of exactly that amount.
+func Decide(ctx context.Context, db Beginner, id uuid.UUID, d Decision) (Case, error) {
+	if strings.TrimSpace(d.Who) == "" || strings.TrimSpace(d.Reason) == "" {
+		return Case{}, errors.New("a decision needs a name and a reason")
+	}
+	var decided Case
+	err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		c, charge, err := lock(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		to, err := d.standing(c, charge)
+		if err != nil {
+			return err
+		}
+		m := Move{From: c.Case, To: to, By: Actor{Owner: operation.Person, Name: d.Who}, Reason: d.Reason}
+		decided = m.After()
+		var batch pgx.Batch
+		QueueMove(&batch, m)
+		if to.State == Dismissed && c.Suspended {
+			ledger.Queue(&batch, []ledger.Posting{c.Held().Reverse()})
+		}
+		return tx.SendBatch(ctx, &batch).Close()
+	})
+	if err != nil {
+		return Case{}, fmt.Errorf("deciding about case %s: %w", id, err)
+	}
+	return decided, nil
+}
+
+// lock holds a case through its payment and its charge. What is read before never
+// changes but for where the case stands, which is read again.
+func lock(ctx context.Context, tx pgx.Tx, id uuid.UUID) (Detail, operation.Locked, error) {
+	before, err := Get(ctx, tx, id)
+	if err != nil {
+		return Detail{}, operation.Locked{}, err
+	}
+	charges, err := operation.Lock(ctx, tx, []uuid.UUID{before.OperationID})
+	if err != nil {
+		return Detail{}, operation.Locked{}, err
+	}
+	now, err := Get(ctx, tx, id)
+	if err != nil {
+		return Detail{}, operation.Locked{}, err
+	}
+	return now, charges[0], nil
+}
+
+func (d Decision) standing(c Detail, charge operation.Locked) (Standing, error) {
+	to := c.Standing
+	to.WaitsFor = operation.Machine
+	switch {
+	case c.State != Open:
+		return to, fmt.Errorf("it is %s: %w", c.State, ErrNotOpen)
+	case c.Version != d.Version:
+		return to, fmt.Errorf("it is at version %d, not %d: %w", c.Version, d.Version, ErrMoved)
+	}
+	switch d.Action {
+	case Refund:
+		to.Plan = PlanRefund
+		return to, refundable(c, charge)
+	case Adopt:
+		to.Plan = PlanAdopt
+		return to, adoptable(c, charge)
+	case Dismiss:
+		to.State, to.WaitsFor = Dismissed, operation.Person
+		return to, nil
+	}
+	return to, fmt.Errorf("%q is nothing to decide: %w", d.Action, ErrDoesNotFit)
+}
+
+func refundable(c Detail, charge operation.Locked) error {
+	own := charge.State == payment.OperationSucceeded && charge.ProviderObjectID != nil && *charge.ProviderObjectID == c.ProviderObjectID
+	switch {
+	case !c.Suspended:
+		return fmt.Errorf("it holds no money: %w", ErrDoesNotFit)
+	case c.ProviderObjectID == "":
+		return fmt.Errorf("the provider has not named the movement: %w", ErrDoesNotFit)
+	case own:
+		return fmt.Errorf("the movement is the charge's own: %w", ErrDoesNotFit)
+	}
+	for _, earlier := range c.Compensations {
+		if earlier.MayHold {
+			return fmt.Errorf("operation %s may have given it back already: %w", earlier.OperationID, ErrDoesNotFit)
+		}
+	}
+	return nil
+}
+
+func adoptable(c Detail, charge operation.Locked) error {
+	if c.Kind != CapturedAfterFailed || !c.Suspended || c.Amount != charge.Amount || charge.State == payment.OperationSucceeded {
+		return fmt.Errorf("only a failed charge of exactly this amount can be adopted: %w", ErrDoesNotFit)
+	}
+	return nil
+}

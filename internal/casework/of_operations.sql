@@ -1,0 +1,10 @@
+SELECT id, payment_id, operation_id, kind, provider_account, amount_minor, currency, suspended, state, plan,
+       coalesce(resolution, ''), waits_for, provider_object_id, version, next_step_at, created_at, updated_at
+FROM payment_case
+WHERE operation_id = ANY ($1::uuid[])
+UNION
+SELECT id, payment_id, operation_id, kind, provider_account, amount_minor, currency, suspended, state, plan,
+       coalesce(resolution, ''), waits_for, provider_object_id, version, next_step_at, created_at, updated_at
+FROM payment_case
+WHERE id = ANY ($2::uuid[])
+ORDER BY id

@@ -1,0 +1,174 @@
+package outcome
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/payonce/payonce/internal/casework"
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/ledger"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// step is one thing that happens to a case.
+type step struct {
+	file   *file
+	opens  bool
+	from   casework.Case // as it was; as it opens
+	to     casework.Standing
+	reason string
+	books  ledger.Purpose // what is booked with it; empty for nothing
+	by     uuid.UUID      // the compensation whose movement is booked
+}
+
+// The reasons that rules leave in a case's history. A case that opens has the source
+// of the word that opened it.
+const (
+	reasonNamed        = "named"             // the provider's movement got its name
+	reasonCorrected    = "corrected"         // the provider's later word made it the charge's own
+	reasonGivenBack    = "given-back"        // its refund or void succeeded
+	reasonNotGivenBack = "not-given-back"    // its refund or void failed
+	reasonAdopted      = "adopted"           // its payment is captured
+	reasonOrdered      = "ordered"           // its refund or void is due
+	reasonInvoiceTaken = "invoice-taken"     // another live payment holds the invoice or the reference
+	reasonNoWayBack    = "cannot-give-back"  // neither a refund nor a void is possible
+	reasonUnvouched    = "not-from-provider" // no answer of the provider itself names the movement
+)
+
+// words are an outcome's evidence: what was learned, and each further movement that
+// the same word names.
+func (o Outcome) words() []evidence.Evidence {
+	words := []evidence.Evidence{o.Learned}
+	for _, m := range o.Others {
+		more := o.Learned
+		more.Verdict, more.Amount, more.ProviderObjectID = m.Verdict, m.Amount, m.ObjectID
+		more.CoversUntil, more.CoversEarlier = time.Time{}, false
+		words = append(words, more)
+	}
+	return words
+}
+
+// follow decides what an outcome, which is applied already, means for the cases: it
+// returns what happens to them, and the case that the outcome contradicts us in. from
+// is where the operation stood before. It reads no clock.
+func (k *known) follow(o Outcome, from payment.OperationState) (steps []step, about *file) {
+	if k.row.CaseID != nil {
+		return k.followCompensation(o, from)
+	}
+	if k.row.Kind != payment.KindCharge || o.NotSent {
+		return nil, nil
+	}
+	for _, word := range o.words() {
+		more, f := k.followWord(word, from)
+		steps = append(steps, more...)
+		if about == nil {
+			about = f
+		}
+	}
+	return steps, about
+}
+
+// followCompensation lets a case follow the operation that gives its money back.
+func (k *known) followCompensation(o Outcome, from payment.OperationState) (steps []step, about *file) {
+	if len(k.files) == 0 {
+		return nil, nil
+	}
+	f := k.files[0]
+	f.note(k.row)
+	if from.Final() && o.Learned.Verdict == payment.VerdictCaptured && from != payment.OperationSucceeded {
+		about = f // given up here, and given back there
+	}
+	if k.row.State == from {
+		return nil, about
+	}
+	switch k.row.State {
+	case payment.OperationSucceeded:
+		to := f.Standing
+		to.State, to.Resolution, to.WaitsFor = casework.Resolved, casework.Refunded, operation.Machine
+		if k.row.Kind == payment.KindVoid {
+			to.Resolution = casework.Voided
+		}
+		given := f.move(to, reasonGivenBack)
+		given.books, given.by = ledger.Movement, k.row.ID
+		steps = append(steps, given)
+	case payment.OperationFailed, payment.OperationCanceled:
+		steps = append(steps, f.handToPerson(reasonNotGivenBack))
+	case payment.OperationCreated, payment.OperationProcessing, payment.OperationPending, payment.OperationUnknown:
+	}
+	return steps, about
+}
+
+// followWord decides about one piece of evidence of a charge.
+func (k *known) followWord(e evidence.Evidence, from payment.OperationState) ([]step, *file) {
+	if e.Verdict != payment.VerdictCaptured {
+		if from != payment.OperationSucceeded || !k.denies(e) {
+			return nil, nil
+		}
+		e.ProviderObjectID = k.ownMovement() // what is in doubt is what we booked
+		return k.openCase(casework.FailedAfterCaptured, e, false)
+	}
+	own := k.ownMovement()
+	isOwn := e.ProviderObjectID == "" || e.ProviderObjectID == own || (own == "" && k.fileNamed(e.ProviderObjectID) == nil)
+	if k.row.State == payment.OperationSucceeded && isOwn {
+		return k.followOwn(e)
+	}
+	if f, named := k.fileOf(e); f != nil {
+		return named, f
+	}
+	switch {
+	case k.row.State == payment.OperationSucceeded:
+		return k.openCase(casework.CapturedTwice, e, bookable(e.Amount))
+	case k.row.State.Final():
+		return k.openCase(casework.CapturedAfterFailed, e, bookable(e.Amount))
+	case e.Amount != k.row.Amount:
+		return k.openCase(casework.AmountMismatch, e, bookable(e.Amount))
+	}
+	return nil, nil
+}
+
+// followOwn takes in a word about the movement that the charge succeeded with. What
+// was suspended under its name before is booked with the charge now.
+func (k *known) followOwn(e evidence.Evidence) ([]step, *file) {
+	if !e.Amount.IsZero() && e.Amount != k.row.Amount {
+		return k.openCase(casework.AmountMismatch, e, false)
+	}
+	f := k.fileNamed(e.ProviderObjectID)
+	certain := k.row.ProviderObjectID != nil && *k.row.ProviderObjectID == e.ProviderObjectID && e.Amount == k.row.Amount
+	if f == nil || !certain || f.State != casework.Open || !f.Suspended {
+		return nil, nil
+	}
+	to := f.Standing
+	to.State, to.Resolution, to.WaitsFor = casework.Resolved, casework.Corrected, operation.Machine
+	corrected := f.move(to, reasonCorrected)
+	corrected.books = ledger.Reversal
+	return []step{corrected}, f
+}
+
+// openCase opens a case, unless there is one of its kind and movement already.
+func (k *known) openCase(kind casework.Kind, e evidence.Evidence, suspended bool) ([]step, *file) {
+	for _, f := range k.files {
+		if f.Kind == kind && f.ProviderObjectID == e.ProviderObjectID {
+			return nil, f
+		}
+	}
+	f := &file{Case: casework.Case{
+		PaymentID: k.row.PaymentID, OperationID: k.row.ID, Kind: kind, ProviderAccount: k.row.ProviderAccount, Suspended: suspended,
+		Standing: casework.Standing{
+			State: casework.Open, Plan: k.plan(kind, e, suspended), WaitsFor: operation.Machine, ProviderObjectID: e.ProviderObjectID, Version: 1,
+		},
+	}}
+	if kind != casework.FailedAfterCaptured {
+		f.Amount = e.Amount
+	}
+	if f.Plan == casework.PlanPerson {
+		f.WaitsFor = operation.Person
+	}
+	k.files = append(k.files, f)
+	opened := step{file: f, opens: true, from: f.Case, to: f.Standing, reason: string(e.Source)}
+	if suspended {
+		opened.books = ledger.Suspension
+	}
+	return []step{opened}, f
+}

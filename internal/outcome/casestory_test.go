@@ -1,0 +1,164 @@
+package outcome
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/payonce/payonce/internal/casework"
+	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// carry lets a case take its next step, if it is due.
+func (s *story) carry(a action) {
+	k := s.cast[a.whom]
+	f := k.files[a.file]
+	if !isDue(f) {
+		return
+	}
+	k.row.Now = s.now
+	free := k.row.State != payment.OperationFailed || !s.taken[k.row.PaymentID]
+	standing, _, kind := k.next(f, carrying{free: free, can: a.can})
+	if standing != nil {
+		k.row = operation.Move{From: k.row, To: *standing}.After()
+	}
+	if kind != "" {
+		s.enter(k, f, kind, a.by)
+	}
+}
+
+func isDue(f *file) bool { return f.State == casework.Open && f.WaitsFor == operation.Machine }
+
+// enter brings the operation that gives a case's money back on the stage.
+func (s *story) enter(charge *known, f *file, kind payment.Kind, id uuid.UUID) {
+	f.compensations = append(f.compensations, operation.Compensation{
+		OperationID: id, CaseID: f.ID, Kind: kind, State: payment.OperationCreated,
+	})
+	now := s.now
+	k := &known{files: []*file{f}, row: operation.Locked{
+		ID: id, PaymentID: charge.row.PaymentID, MerchantID: charge.row.MerchantID, Kind: kind, Amount: f.Amount, CaseID: &f.ID,
+		ProviderAccount: charge.row.ProviderAccount,
+		Standing:        operation.Standing{State: payment.OperationCreated, NextAttemptAt: &now, WaitsFor: operation.Machine},
+	}}
+	s.cast = append(s.cast, k)
+}
+
+// noteHeld keeps what the cases know of a refund or void that something was told of.
+func (s *story) noteHeld(k *known) {
+	for _, f := range k.files {
+		for i := range f.compensations {
+			if f.compensations[i].OperationID == k.row.ID {
+				f.compensations[i].MayHold = held(k)
+			}
+		}
+	}
+}
+
+// follows keeps the states of refunds and voids that moved without being told of.
+func (s *story) follows() {
+	for _, k := range s.cast {
+		if k.row.CaseID != nil {
+			k.files[0].note(k.row)
+		}
+	}
+}
+
+// judge is a person's decision as Decide words it.
+func (s *story) judge(a action) {
+	f := s.cast[a.whom].files[a.file]
+	if s.fits(a) {
+		to := f.Standing
+		to.WaitsFor = operation.Machine
+		switch a.choice {
+		case casework.Refund:
+			to.Plan = casework.PlanRefund
+		case casework.Adopt:
+			to.Plan = casework.PlanAdopt
+		case casework.Dismiss:
+			to.State, to.WaitsFor = casework.Dismissed, operation.Person
+		}
+		f.move(to, "a person decided")
+	}
+}
+
+func (s *story) fits(a action) bool {
+	k := s.cast[a.whom]
+	f := k.files[a.file]
+	tried := slices.ContainsFunc(f.compensations, func(c operation.Compensation) bool { return c.MayHold })
+	own := k.row.State == payment.OperationSucceeded && k.row.ProviderObjectID != nil && *k.row.ProviderObjectID == f.ProviderObjectID
+	switch a.choice {
+	case casework.Refund:
+		return f.State == casework.Open && f.Suspended && f.ProviderObjectID != "" && !own && !tried
+	case casework.Adopt:
+		return f.State == casework.Open && f.Suspended && f.Kind == casework.CapturedAfterFailed && f.Amount == k.row.Amount &&
+			k.row.State != payment.OperationSucceeded
+	case casework.Dismiss:
+		return f.State == casework.Open
+	}
+	return false
+}
+
+// drawWhom prefers what cases have brought forth, which comes late in a story.
+func (s *story) drawWhom(t *rapid.T) int {
+	var lately []int
+	for i, k := range s.cast {
+		if k.row.CaseID != nil || slices.ContainsFunc(k.files, isDue) {
+			lately = append(lately, i)
+		}
+	}
+	if len(lately) > 0 && rapid.IntRange(0, 2).Draw(t, "late") > 0 {
+		return rapid.SampledFrom(lately).Draw(t, "whom")
+	}
+	return rapid.IntRange(0, len(s.cast)-1).Draw(t, "whom")
+}
+
+// drawCase chooses a case of a charge, when it has one.
+func drawCase(t *rapid.T, k *known, a *action) {
+	if k.row.CaseID != nil || len(k.files) == 0 {
+		a.kind = wait
+		return
+	}
+	a.file = rapid.IntRange(0, len(k.files)-1).Draw(t, "case")
+	a.choice = rapid.SampledFrom([]casework.Action{casework.Refund, casework.Refund, casework.Adopt, casework.Dismiss}).Draw(t, "choice")
+	a.can = rapid.SampledFrom([]provider.Capabilities{{Refunds: true, Voids: true}, {Refunds: true}, {Voids: true}, {}}).Draw(t, "can")
+	a.by = uuid.New()
+}
+
+// checkCases holds what must hold of the cases after every step.
+func (s *story) checkCases(t require.TestingT) {
+	for _, k := range s.cast {
+		if k.row.CaseID != nil {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, f := range k.files {
+			at := fmt.Sprintf("%s about %q: %+v", f.Kind, f.ProviderObjectID, f.Standing)
+			require.False(t, f.Suspended && seen[f.ProviderObjectID], "%s: suspended twice", at)
+			seen[f.ProviderObjectID] = seen[f.ProviderObjectID] || f.Suspended
+			open, given := 0, 0
+			for _, c := range f.compensations {
+				if !c.State.Final() {
+					open++
+				}
+				if c.State == payment.OperationSucceeded {
+					given++
+				}
+			}
+			require.Equal(t, f.State == casework.Working, open == 1, at)
+			require.LessOrEqual(t, open+given, 1, at)
+			require.Equal(t, f.Resolution == casework.Refunded || f.Resolution == casework.Voided, given == 1, at)
+			if k.row.State == payment.OperationSucceeded && k.row.ProviderObjectID != nil && open+given > 0 {
+				require.NotEqual(t, *k.row.ProviderObjectID, f.ProviderObjectID, "%s: what the charge succeeded with is given back", at)
+			}
+			if f.Resolution == casework.Adopted {
+				require.Equal(t, payment.OperationSucceeded, k.row.State, at)
+			}
+			require.False(t, f.Kind == casework.FailedAfterCaptured && f.Plan != casework.PlanPerson, at)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package outcome
+
+import (
+	"github.com/payonce/payonce/internal/casework"
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// plan derives what a rule may do about a contradiction. It moves money only on the
+// provider's own word about a movement that it names, and when a payment that was
+// not canceled can still take the money, that comes first.
+func (k *known) plan(kind casework.Kind, e evidence.Evidence, suspended bool) casework.Plan {
+	switch {
+	case !suspended || !vouches(e) || kind == casework.AmountMismatch:
+		return casework.PlanPerson
+	case kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount:
+		return casework.PlanAdopt
+	case kind == casework.CapturedTwice && !k.vouched(k.ownMovement()):
+		return casework.PlanPerson // both could be names of one movement
+	}
+	return casework.PlanRefund
+}
+
+// vouches reports the provider's own word about a movement that it names. Files and
+// people may know the same movement by another name.
+func vouches(e evidence.Evidence) bool {
+	return e.Verdict == payment.VerdictCaptured && e.ProviderObjectID != "" &&
+		e.Source != evidence.Settlement && e.Source != evidence.Operator
+}
+
+func (k *known) vouched(movement string) bool {
+	for _, e := range k.evidence {
+		if vouches(e) && e.ProviderObjectID == movement {
+			return true
+		}
+	}
+	return false
+}
+
+// bookable reports an amount that can stand in suspense.
+func bookable(a money.Amount) bool {
+	_, err := money.ParseCurrency(string(a.Currency()))
+	return err == nil && a.Minor() > 0
+}
+
+// ownMovement names the provider's movement that a succeeded charge succeeded with:
+// the one that its row names, else the first one that was named since. Where the word
+// that it succeeded on named none, the row may name another one of its tries; plan
+// asks a person then, because nothing vouches for it.
+func (k *known) ownMovement() string {
+	if k.row.ProviderObjectID != nil {
+		return *k.row.ProviderObjectID
+	}
+	for _, e := range k.evidence {
+		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount && k.fileNamed(e.ProviderObjectID) == nil &&
+			e.ProviderObjectID != "" {
+			return e.ProviderObjectID
+		}
+	}
+	return ""
+}
+
+// denies reports an authoritative word that nothing of a charge that succeeded is
+// held: a closed door, or a no that speaks about every attempt and that no later
+// word contradicts.
+func (k *known) denies(e evidence.Evidence) bool {
+	if e.Source == evidence.Closure && e.Verdict == payment.VerdictNotTaken {
+		return true
+	}
+	if e.CoversUntil.IsZero() {
+		return false
+	}
+	for _, a := range k.attempts {
+		if !a.NotSent && !covers(e, a) {
+			return false
+		}
+	}
+	for _, later := range k.evidence {
+		if later.Verdict == payment.VerdictCaptured && !later.AskedAt.Before(e.AskedAt) {
+			return false
+		}
+	}
+	return true
+}
