@@ -76,6 +76,7 @@ func TestAParentThatIsKilledDuringInitdbLeavesNothing(t *testing.T) {
 
 	require.NoError(t, parent.Process.Kill())
 	require.Error(t, parent.Wait())
+	require.NoError(t, pipe.SetReadDeadline(time.Now().Add(time.Minute))) // an initdb that is left would hold it
 	_, err = io.ReadAll(pipe)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
