@@ -81,10 +81,10 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/evidence internal/lifecycle internal/operation " +
+			imports: "internal/casework internal/evidence internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/payment",
 			modules: "pgx sync zap",
-			tests:   "internal/pspsim",
+			tests:   "internal/ledger internal/pspsim",
 		},
 
 		// Processes.

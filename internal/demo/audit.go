@@ -39,6 +39,7 @@ type charge struct {
 	State                        payment.State
 	Minor                        int64
 	Currency                     money.Currency
+	GivenBack                    []uuid.UUID // operations of its cases
 }
 
 func (c charge) captured() bool { return c.State == payment.StateCaptured }

@@ -45,8 +45,8 @@ func (f *findings) judgePayments(r *Report) {
 }
 
 // judgeProviders compares what was charged with what we say. A payment that was
-// charged twice is a double charge also when one of the charges was voided later:
-// the money moved. Only charges that still stand are provider charges.
+// charged twice is a double charge also when one of the charges was voided or
+// refunded later: the money moved. Only charges that still stand are provider charges.
 func (f *findings) judgeProviders(r *Report) {
 	asked := map[string]pspsim.Counts{}
 	held := map[money.Currency]int64{}
@@ -60,12 +60,17 @@ func (f *findings) judgeProviders(r *Report) {
 			}
 		}
 		for currency, total := range oracle.Totals {
-			held[money.Currency(currency)] += total.Charged
+			held[money.Currency(currency)] += total.Charged - total.Refunded
 		}
 	}
 	for _, c := range f.charges {
 		counts := asked[c.Operation.String()]
-		if stands := counts.Charged > counts.Voided; stands != c.captured() {
+		stand := counts.Charged - counts.Voided
+		for _, refund := range c.GivenBack {
+			refunded := asked[refund.String()].Refunded
+			stand, r.ProviderCharges = stand-refunded, r.ProviderCharges-refunded
+		}
+		if (stand > 0) != c.captured() {
 			r.disagreements++
 		}
 		if c.captured() {
@@ -75,8 +80,9 @@ func (f *findings) judgeProviders(r *Report) {
 	r.wrongTotals = nonZero(held)
 }
 
-// judgeBooks looks at each balance. Per currency the entries sum to zero, and each
-// merchant is owed what was captured for it, and nothing else.
+// judgeBooks looks at each balance. Per currency the entries sum to zero, each
+// merchant is owed what was captured for it and nothing else, and nothing is left in
+// suspense.
 func (f *findings) judgeBooks(r *Report) {
 	type account struct {
 		code     string
@@ -86,7 +92,7 @@ func (f *findings) judgeBooks(r *Report) {
 	for _, b := range f.balances {
 		r.LedgerSum += b.Minor
 		sums[b.Currency] += b.Minor
-		if strings.HasPrefix(b.Account, "merchant:") {
+		if strings.HasPrefix(b.Account, "merchant:") || strings.HasSuffix(b.Account, ":suspense") {
 			owed[account{b.Account, b.Currency}] += b.Minor // a credit is negative
 		}
 	}

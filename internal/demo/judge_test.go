@@ -13,8 +13,8 @@ import (
 // sound is what everyone says when one payment was captured and one was declined.
 func sound() (f findings, captured, declined charge) {
 	shop := uuid.New()
-	captured = charge{uuid.New(), uuid.New(), shop, payment.StateCaptured, 1000, "TRY"}
-	declined = charge{uuid.New(), uuid.New(), shop, payment.StateFailed, 500, "TRY"}
+	captured = charge{uuid.New(), uuid.New(), shop, payment.StateCaptured, 1000, "TRY", nil}
+	declined = charge{uuid.New(), uuid.New(), shop, payment.StateFailed, 500, "TRY", nil}
 	asked, took, refused := uuid.New(), uuid.New(), uuid.New()
 	return findings{
 		accepted: map[uuid.UUID]order{captured.Payment: {}, declined.Payment: {}},
@@ -46,6 +46,22 @@ func TestASoundRunKeepsEveryPromise(t *testing.T) {
 	require.Empty(t, r.Broken())
 	require.Equal(t, []int{2, 1, 1, 3, 1, 3, 1},
 		[]int{r.Accepted, r.Captured, r.Failed, r.Sends, r.ProviderCharges, r.EventsPublished, r.Billed})
+}
+
+// A charge that came late for a failed payment and was refunded by its case is no
+// disagreement; one whose money still stands in suspense is.
+func TestU7_WhatACaseGaveBackDoesNotStand(t *testing.T) {
+	t.Parallel()
+	f, _, declined := sound()
+	refund := uuid.New()
+	declined.GivenBack = []uuid.UUID{refund}
+	f.charges[declined.Payment] = declined
+	f.oracles[0].References[declined.Operation.String()] = pspsim.Counts{Charged: 1}
+	f.oracles[0].References[refund.String()] = pspsim.Counts{Refunded: 1}
+	f.oracles[0].Totals["TRY"] = pspsim.Total{Charged: 1500, Refunded: 500}
+	require.Empty(t, f.judge().Broken())
+	f.balances = append(f.balances, balance{"provider:card:suspense", "TRY", -500}, balance{"provider:card:clearing", "TRY", 500})
+	require.Equal(t, []string{"P4"}, f.judge().Broken())
 }
 
 func TestEveryBreachIsFound(t *testing.T) {

@@ -25,7 +25,7 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 		return err
 	}
 	answer := connector.CloseDoor(ctx, provider.Operation{ID: l.ID, Kind: l.Kind, Reference: l.ID.String(), Amount: l.Amount})
-	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now)}
+	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now), Others: answer.Others}
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
 	}

@@ -135,7 +135,7 @@ func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err err
 		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
 	}
 	if applied.Contradiction {
-		l.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", l.check.OperationID))
+		l.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", l.check.OperationID), zap.Stringer("case_id", applied.CaseID))
 	}
 	l.stand.Fence = applied.Fence
 	return !applied.To.Final() && applied.To == l.check.State, nil
@@ -195,7 +195,9 @@ func (l *look) request() provider.Operation {
 }
 
 func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcome {
-	return outcome.Outcome{PaymentID: l.check.PaymentID, Learned: outcome.Learned(l.check.OperationID, source, a, l.check.AskedAt)}
+	return outcome.Outcome{
+		PaymentID: l.check.PaymentID, Learned: outcome.Learned(l.check.OperationID, source, a, l.check.AskedAt), Others: a.Others,
+	}
 }
 
 // covers reports whether a no speaks for every send that was over, grace included,

@@ -66,6 +66,9 @@ func (r *Reconciler) Run(ctx context.Context) {
 		loops.Go(func() {
 			r.loop(ctx, "looking at "+account, idleInterval, func(ctx context.Context) (int, error) { return r.lookAt(ctx, account) })
 		})
+		loops.Go(func() {
+			r.loop(ctx, "cases of "+account, caseInterval, func(ctx context.Context) (int, error) { return r.carryOutAt(ctx, account) })
+		})
 	}
 	loops.Wait()
 }

@@ -128,7 +128,7 @@ func (w *Worker) tell(ctx context.Context, o outcome.Outcome, leaseEnd time.Time
 	case err != nil:
 		w.log.Error("outcome not stored; the reconciler will ask the provider", append(fields, zap.Error(err))...)
 	case applied.Contradiction:
-		w.log.Error(outcome.ContradictionMessage, fields...)
+		w.log.Error(outcome.ContradictionMessage, append(fields, zap.Stringer("case_id", applied.CaseID))...)
 	}
 }
 
