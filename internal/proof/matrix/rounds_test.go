@@ -3,7 +3,6 @@ package matrix_test
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -33,10 +32,8 @@ func rounds() []round {
 	return []round{
 		{after: 0},
 		{after: time.Second},
-		{after: 5 * time.Second},
 		{after: sendOver + 6*time.Second}, // leases are taken over, keys without inquiry are resent
 		{after: sendOver + 30*time.Second, before: afterLease},
-		{after: sendOver + grace/2},
 		{after: sendOver + grace + time.Minute}, // "not found" counts
 		{after: sendOver + grace + 2*time.Minute},
 		{after: 20 * time.Minute},
@@ -54,8 +51,8 @@ func rounds() []round {
 // must stay as it is, and send nothing.
 const afterlife = 50 * time.Hour
 
-// passes is how often each round does everything: what one part orders another one
-// carries out.
+// passes is how often each round does everything, as long as it finds something:
+// what one part orders another one carries out.
 const passes = 2
 
 // atOnceMax bounds the cells that are worked on at once.
@@ -124,7 +121,8 @@ func (c *cell) work(ctx context.Context, first bool) error {
 		sender = c.first
 	}
 	for range passes {
-		if err := again(ctx, sender.ScheduleOnce); err != nil {
+		sent, err := again(ctx, sender.ScheduleOnce)
+		if err != nil {
 			return err
 		}
 		if !first || !c.wire.late { // a late answer keeps its sender waiting over rounds
@@ -132,26 +130,38 @@ func (c *cell) work(ctx context.Context, first bool) error {
 				return err
 			}
 		}
-		if err := errors.Join(again(ctx, c.reconciler.TakeOver), again(ctx, c.reconciler.Look)); err != nil {
+		found, err := c.reconcile(ctx)
+		if err != nil || sent+found == 0 {
 			return err
-		}
-		if c.payment.ChargeBefore != nil {
-			if err := again(ctx, c.reconciler.Expire); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
+func (c *cell) reconcile(ctx context.Context) (found int, err error) {
+	steps := []func(context.Context) (int, error){c.reconciler.TakeOver, c.reconciler.Look}
+	if c.payment.ChargeBefore != nil {
+		steps = append(steps, c.reconciler.Expire)
+	}
+	for _, step := range steps {
+		n, err := again(ctx, step)
+		found += n
+		if err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
 // again repeats a step that failed, as the processes' loops do: a busy machine can
 // carry any of them past its time limit.
-func again(ctx context.Context, step func(context.Context) (int, error)) error {
-	_, err := step(ctx)
-	for tries := 1; err != nil && tries < triesMax; tries++ {
-		_, err = step(ctx)
+func again(ctx context.Context, step func(context.Context) (int, error)) (found int, err error) {
+	for range triesMax {
+		if found, err = step(ctx); err == nil {
+			break
+		}
 	}
-	return err
+	return found, err
 }
 
 // triesMax ends what does not get better.
