@@ -266,3 +266,18 @@ func (d *desk) awaitLockWait() {
 			WHERE NOT l.granted AND a.datname = current_database()`) > 0
 	}, 30*time.Second, time.Millisecond)
 }
+
+// Its attempt says late that nothing was taken, and nothing is held any more; but it
+// was captured once, and a second try is a second chance of being wrong.
+func TestB3_WhatWasGivenBackIsNeverSentAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p, a := d.claimed()
+	d.apply(answer(a, payment.VerdictCaptured, of(999, "TRY"), named("ch_1")))
+	require.NoError(t, d.decide(d.onlyCase(p), casework.Refund))
+	d.carryOut(refunds)
+	d.apply(answer(d.compensation(), payment.VerdictCaptured))
+	d.apply(answer(a, payment.VerdictNotTaken))
+	d.stands(p, payment.OperationUnknown, outcome.ReasonAmountMismatch)
+	d.booked(0)
+}
