@@ -29,6 +29,18 @@ type Door struct {
 	Charges []Movement `json:"charges"`
 }
 
+// AccountDefault is the account of a provider that was given no other.
+const AccountDefault = "sim_1"
+
+// Account is the body of GET /v1/account: whose movements these are.
+type Account struct {
+	ID string `json:"id"`
+}
+
+func (s *Server) getAccount(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, Account{ID: s.account})
+}
+
 // postDoor voids by reference, seen or not. It keeps its promise even when asked
 // again.
 func (s *Server) postDoor(w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,9 @@ import (
 type Options struct {
 	// Seed decides which requests meet which faults.
 	Seed uint64
+	// Account is the provider's name for the account that it keeps, AccountDefault
+	// when empty. Two providers are told apart by it.
+	Account string
 	// DataFile, if given, keeps movements, keys and doors over a restart. Counts
 	// of sends start anew with it.
 	DataFile string
@@ -29,6 +32,7 @@ type Options struct {
 
 // Server is the provider. It is an http.Handler; Serve runs it on a listener.
 type Server struct {
+	account string
 	seed    uint64
 	now     func() time.Time
 	mux     *http.ServeMux
@@ -50,7 +54,10 @@ func New(o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{seed: o.Seed, now: o.Now, book: newBook(nil, o.Now), keys: newKeyring(o.Now), closing: make(chan struct{})}
+	if o.Account == "" {
+		o.Account = AccountDefault
+	}
+	s := &Server{account: o.Account, seed: o.Seed, now: o.Now, book: newBook(nil, o.Now), keys: newKeyring(o.Now), closing: make(chan struct{})}
 	s.endDelays = sync.OnceFunc(func() { close(s.closing) })
 	if o.DataFile != "" {
 		j, err := openJournal(o.DataFile, s.restore)
@@ -71,6 +78,7 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("POST /v1/charges/{id}/void", s.postVoid)
 	s.mux.HandleFunc("POST /v1/charges/void", s.postDoor)
 	s.mux.HandleFunc("GET /v1/charges", s.getCharges)
+	s.mux.HandleFunc("GET /v1/account", s.getAccount)
 	s.mux.HandleFunc("GET /oracle", s.getOracle)
 	s.mux.HandleFunc("GET /faults", s.getFaults)
 	s.mux.HandleFunc("PUT /faults", s.putFaults)
