@@ -27,6 +27,9 @@ type Capabilities struct {
 	// SettlementFile means that files list every captured charge, so that an
 	// operation without inquiry can wait for one.
 	SettlementFile bool
+	// Prepares means that a charge needs an object at the provider first, so that
+	// the connector is a Preparer, and that an attempt makes two calls.
+	Prepares bool
 	// NotTakenStatuses lists HTTP statuses (429, 503) that mean "not taken" when
 	// the body is in the provider's own format.
 	NotTakenStatuses []int
@@ -36,6 +39,9 @@ type Capabilities struct {
 	AnyCurrency bool
 	// Exponents holds the provider's decimals where they differ from ISO 4217.
 	Exponents map[money.Currency]int
+	// Multiples holds what amounts in the provider's units must be divisible by,
+	// where that is more than 1.
+	Multiples map[money.Currency]int64
 	// Timeout bounds one call, from the first byte to the end of the answer.
 	Timeout time.Duration
 }
@@ -54,8 +60,9 @@ type Key struct {
 	Mismatch Mismatch
 	// KeepsFailures means that declines and refusals are replayed too.
 	KeepsFailures bool
-	// Serialises means that of two requests with one key at the same time, the
-	// second waits for the first and gets its answer.
+	// Serialises means that two requests with one key are never worked on at the
+	// same time: the second waits for the first and gets its answer, or is refused
+	// with an error of its own that is no decline.
 	Serialises bool
 }
 
@@ -137,6 +144,11 @@ func (c Capabilities) validateMoney() error {
 			return fmt.Errorf("%s cannot have %d decimals", currency, exponent)
 		}
 	}
+	for currency, multiple := range c.Multiples {
+		if multiple <= 1 {
+			return fmt.Errorf("%s cannot need multiples of %d", currency, multiple)
+		}
+	}
 	return nil
 }
 
@@ -151,6 +163,14 @@ func (c Capabilities) validateCalls() error {
 		}
 	}
 	return nil
+}
+
+// AttemptTimeout bounds all calls of one attempt.
+func (c Capabilities) AttemptTimeout() time.Duration {
+	if c.Prepares {
+		return 2 * c.Timeout
+	}
+	return c.Timeout
 }
 
 func (c Capabilities) declaresNotTaken(status int) bool {

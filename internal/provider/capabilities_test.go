@@ -80,3 +80,23 @@ func TestALaterDeclineCoversOnlyWhereAnEarlierRequestThatArrivesLateIsNoNewTry(t
 	require.False(t, provider.Key{Supported: true, KeepsFailures: true}.LaterDeclineCovers())
 	require.False(t, provider.Key{}.LaterDeclineCovers())
 }
+
+func TestI10_AnAmountThatIsNoMultipleIsRefused(t *testing.T) {
+	t.Parallel()
+	c := provider.Capabilities{Currencies: []money.Currency{"KWD"}, Multiples: map[money.Currency]int64{"KWD": 10}, Timeout: time.Second}
+	require.NoError(t, c.Validate())
+	for text, err := range map[string]error{"1.230": nil, "1.234": provider.ErrUnrepresentable} {
+		amount, parseErr := money.Parse(text, "KWD")
+		require.NoError(t, parseErr)
+		_, got := c.Units(amount)
+		require.ErrorIs(t, got, err, text)
+	}
+	c.Multiples["KWD"] = 1
+	require.Error(t, c.Validate())
+}
+
+func TestAnAttemptThatPreparesMakesTwoCalls(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, time.Second, provider.Capabilities{Timeout: time.Second}.AttemptTimeout())
+	require.Equal(t, 2*time.Second, provider.Capabilities{Timeout: time.Second, Prepares: true}.AttemptTimeout())
+}

@@ -2,6 +2,8 @@ package provider
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,13 +26,34 @@ func section(b *strings.Builder, title string, lines []string) {
 }
 
 func declared(c Capabilities) []string {
-	return []string{
+	lines := []string{
 		declaredKey(c.Key),
-		declaredInquiry(c.Inquiry),
-		choose(c.VoidByReference, "void by reference: yes, it closes the door to a late arrival", "void by reference: no"),
+		declaredInquiry(c),
+		choose(c.VoidByReference, "void "+by(c)+": yes, it closes the door to a late arrival", "void "+by(c)+": no"),
 		choose(c.SettlementFile, "settlement file: yes", "settlement file: no"),
 		fmt.Sprintf("one call takes at most %s", c.Timeout),
 	}
+	if c.Prepares {
+		lines = append(lines, "a charge is prepared first: an object that moves nothing, whose id is stored before the money-moving request; "+
+			"without a stored id there was no such request")
+	}
+	return append(lines, declaredMoney(c)...)
+}
+
+// declaredMoney names the currencies whose amounts are not written as ISO 4217
+// writes them. The simulated providers have none.
+func declaredMoney(c Capabilities) []string {
+	var lines []string
+	if len(c.Currencies) > 0 {
+		lines = append(lines, fmt.Sprintf("currencies: %d; any other is refused at intake", len(c.Currencies)))
+	}
+	for _, currency := range slices.Sorted(maps.Keys(c.Exponents)) {
+		lines = append(lines, fmt.Sprintf("%s has %d decimals at the provider; what does not fit is refused at intake", currency, c.Exponents[currency]))
+	}
+	for _, currency := range slices.Sorted(maps.Keys(c.Multiples)) {
+		lines = append(lines, fmt.Sprintf("%s amounts are multiples of %d units; others are refused at intake", currency, c.Multiples[currency]))
+	}
+	return lines
 }
 
 func declaredKey(k Key) string {
@@ -51,14 +74,20 @@ func declaredKey(k Key) string {
 	return text
 }
 
-func declaredInquiry(i Inquiry) string {
+func declaredInquiry(c Capabilities) string {
 	switch {
-	case !i.Supported:
-		return "inquiry by reference: no"
-	case i.NotFoundAuthoritative:
-		return fmt.Sprintf("inquiry by reference: yes; \"not found\" proves that nothing was taken, %s after the last possible send", i.Grace)
+	case !c.Inquiry.Supported:
+		return "inquiry " + by(c) + ": no"
+	case c.Inquiry.NotFoundAuthoritative:
+		return fmt.Sprintf("inquiry %s: yes; \"not found\" proves that nothing was taken, %s after the last possible send", by(c), c.Inquiry.Grace)
 	}
-	return "inquiry by reference: yes; \"not found\" proves nothing"
+	return "inquiry " + by(c) + ": yes; \"not found\" proves nothing"
+}
+
+// by is what the provider is asked by. An object that exists is never "not found":
+// there the words stand for "nobody asked it to move money".
+func by(c Capabilities) string {
+	return choose(c.Prepares, "by the prepared object", "by reference")
 }
 
 func plan(c Capabilities) []string {
@@ -73,7 +102,7 @@ func plan(c Capabilities) []string {
 	}
 	switch {
 	case c.Inquiry.Supported && c.Inquiry.NotFoundAuthoritative && c.VoidByReference:
-		lines = append(lines, "no resend possible and still \"not found\": void by reference, then settle as not taken")
+		lines = append(lines, "no resend possible and still \"not found\": void "+by(c)+", then settle as not taken")
 	case c.Inquiry.Supported && c.Inquiry.NotFoundAuthoritative:
 		lines = append(lines, "no resend possible and still \"not found\": settle as not taken; the door cannot be closed")
 	case c.Inquiry.Supported:

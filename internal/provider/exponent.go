@@ -25,7 +25,14 @@ func (c Capabilities) Units(a money.Amount) (int64, error) {
 	if !c.Supports(a.Currency()) {
 		return 0, fmt.Errorf("%s: %w", a.Currency(), ErrCurrencyUnsupported)
 	}
-	return scale(a.Minor(), c.exponent(a.Currency())-a.Currency().Exponent())
+	units, err := scale(a.Minor(), c.exponent(a.Currency())-a.Currency().Exponent())
+	if err != nil {
+		return 0, err
+	}
+	if multiple := c.Multiples[a.Currency()]; multiple > 1 && units%multiple != 0 {
+		return 0, fmt.Errorf("%s must be a multiple of %d in the provider's units: %w", a, multiple, ErrUnrepresentable)
+	}
+	return units, nil
 }
 
 // FromUnits reads the provider's minor units back into an amount.

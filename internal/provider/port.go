@@ -39,7 +39,8 @@ type Operation struct {
 	// appear in an error or a log line.
 	PaymentMethod string
 	Customer      string
-	// ObjectID is the provider's id of the charge that a refund or void acts on.
+	// ObjectID is the provider's id of what the request acts on: the charge of a
+	// refund or void, and the prepared object of a charge (see Preparer).
 	ObjectID string
 }
 
@@ -116,6 +117,11 @@ const (
 	ReasonDoorClosed        = "door-closed"        // nothing is held and nothing can follow
 	ReasonUnsupported       = "unsupported"        // the provider cannot do this; nothing was sent
 	ReasonInvalidOperation  = "invalid-operation"  // ours to repair; nothing was sent
+	ReasonNotPrepared       = "not-prepared"       // the provider has no object of it yet, so no money-moving request was made
+	ReasonNotConfirmed      = "not-confirmed"      // the provider has its object, and was never asked to move money for it
+	ReasonKeyInUse          = "key-in-use"         // a request with the same key is being worked on
+	ReasonCredentials       = "credentials"        // the provider refuses our key: someone has to correct it
+	ReasonOtherAccount      = "other-account"      // these credentials open another account than the one it was sent to
 )
 
 // Connector speaks to one account at one provider. Its methods may be called
@@ -126,9 +132,13 @@ type Connector interface {
 	Name() string
 	// Capabilities is what the provider declares. It does not change.
 	Capabilities() Capabilities
-	// Recipe names, with a version, how the request's bytes follow from the
-	// operation. It changes whenever the bytes would: a resend must be
-	// byte-identical, so one that would be made by another recipe is not made.
+	// Identify asks the provider which account the credentials open, until it has
+	// said so once. It moves nothing.
+	Identify(ctx context.Context) error
+	// Recipe names, with a version and the account, how the request's bytes follow
+	// from the operation. It changes whenever the bytes would: a resend must be
+	// byte-identical, so one that would be made by another recipe is not made. It is
+	// empty until Identify has succeeded, and until then nothing may be claimed.
 	Recipe() string
 	// Send makes exactly one money-moving request, or none once stop has
 	// passed. It never repeats one, whatever happens to it.
@@ -140,4 +150,17 @@ type Connector interface {
 	// VerdictNotTaken means that no money is held and none can follow;
 	// VerdictCaptured means that it is too late.
 	CloseDoor(ctx context.Context, op Operation) Answer
+}
+
+// Preparer is a connector whose charges need an object at the provider first, such
+// as a PaymentIntent. The object's id is committed under the attempt's fence before
+// Send is called with it as the operation's ObjectID. So whoever finds no id knows
+// that no money-moving request was ever made, and whoever finds one asks and acts
+// on that very object.
+type Preparer interface {
+	// Prepare makes the object of a charge and moves nothing. It may be repeated:
+	// its key differs from the charge's, and an object whose id was lost is never
+	// acted on. Without an id the Answer says why, and always speaks of an attempt
+	// whose money-moving request was not made.
+	Prepare(ctx context.Context, op Operation, stop StopDeadline) (objectID string, refused Answer)
 }

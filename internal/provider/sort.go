@@ -29,7 +29,7 @@ func Post(client *http.Client, req *http.Request, stop StopDeadline) (reply Repl
 	ctx, permit := WithPermit(req.Context(), stop)
 	reply, err := exchange(client, req.WithContext(ctx))
 	if err != nil {
-		return Reply{}, unanswered(permit.NotSent(), err), false
+		return Reply{}, Unanswered(permit.NotSent(), err), false
 	}
 	return reply, Answer{}, true
 }
@@ -39,7 +39,7 @@ func Post(client *http.Client, req *http.Request, stop StopDeadline) (reply Repl
 func Get(client *http.Client, req *http.Request) (reply Reply, answer Answer, ok bool) {
 	reply, err := exchange(client, req)
 	if err != nil {
-		return Reply{}, unanswered(false, err), false
+		return Reply{}, Unanswered(false, err), false
 	}
 	return reply, Answer{}, true
 }
@@ -47,10 +47,16 @@ func Get(client *http.Client, req *http.Request) (reply Reply, answer Answer, ok
 // exchange reads the whole body: a rest would keep the connection from being
 // used again, and a cut body is no answer.
 func exchange(client *http.Client, req *http.Request) (Reply, error) {
-	resp, err := client.Do(req)
+	resp, err := client.Do(req) //nolint:bodyclose // ReadReply closes it
 	if err != nil {
 		return Reply{}, err
 	}
+	return ReadReply(resp)
+}
+
+// ReadReply reads an answer to its end and closes its body. An answer without its
+// end is an error and no reply.
+func ReadReply(resp *http.Response) (Reply, error) {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -59,9 +65,9 @@ func exchange(client *http.Client, req *http.Request) (Reply, error) {
 	return Reply{Status: resp.StatusCode, Header: resp.Header, Body: body}, nil
 }
 
-// unanswered sorts a request without a complete answer. Only notSent, which comes
+// Unanswered sorts a request without a complete answer. Only notSent, which comes
 // from the permit, decides; the error is for logs.
-func unanswered(notSent bool, err error) Answer {
+func Unanswered(notSent bool, err error) Answer {
 	if notSent {
 		return Answer{NotSent: true, Reason: ReasonNotSent, Err: err}
 	}

@@ -32,6 +32,7 @@ func declared() []named[provider.Capabilities] {
 		{"key, inquiry vague", provider.Capabilities{Key: key, Inquiry: vague}},
 		{"key, inquiry sure", provider.Capabilities{Key: key, Inquiry: sure}},
 		{"key, inquiry sure, void", provider.Capabilities{Key: key, Inquiry: sure, VoidByReference: true}},
+		{"key, inquiry sure, void, prepared (stripe)", provider.Capabilities{Key: key, Inquiry: sure, VoidByReference: true, Prepares: true}},
 	}
 	for i := range all {
 		all[i].value.Timeout = 5 * time.Second

@@ -153,7 +153,7 @@ func (s *stage) connect(t testing.TB, address string, timeout time.Duration) pro
 	if s.world.declared.Key.Supported {
 		variant = simulated.Full
 	}
-	made, err := simulated.New(variant, address, simulated.Options{Timeout: timeout})
+	made, err := simulated.New(variant, address, simulated.Options{Timeout: timeout, Account: "acct"})
 	require.NoError(t, err)
 	t.Cleanup(made.Close)
 	return made

@@ -54,7 +54,7 @@ func (s Subject) faultsAreUnclear(t *testing.T) {
 				if f.slow {
 					timeout = haste
 				}
-				answer := ask.make(t, s.New(t, server.URL(), timeout), charge(t))
+				answer := ask.make(t, s.New(t, server.URL(), timeout), s.charge(t))
 				server.Close()
 				require.Equal(t, payment.VerdictUnclear, answer.Verdict, "%+v", answer)
 				require.NotEmpty(t, answer.Reason)
@@ -92,7 +92,7 @@ func (s Subject) echoes(t *testing.T, words func(string, money.Amount) (int, str
 	ask func(testing.TB, provider.Connector, provider.Operation) provider.Answer,
 ) {
 	t.Helper()
-	op := charge(t)
+	op := s.charge(t)
 	for _, c := range []struct {
 		name      string
 		reference string
@@ -127,7 +127,7 @@ func (s Subject) redirects(t *testing.T) {
 		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 	} {
-		op := charge(t)
+		op := s.charge(t)
 		elsewhere := NewServer(t, whole(s.captured(op)))
 		server := NewServer(t, after(func(c *Conn) {
 			c.Write(fmt.Sprintf("HTTP/1.1 %d %s\r\nLocation: %s/v1/charges\r\nContent-Length: 0\r\n\r\n",
@@ -156,15 +156,63 @@ func (s Subject) undeclared(t *testing.T) {
 	connector := s.New(t, server.URL(), haste)
 	declared := connector.Capabilities()
 	require.NoError(t, declared.Validate())
+	require.Empty(t, connector.Recipe(), "an account that nobody asked for is not known")
 	if !declared.Inquiry.Supported {
-		require.Equal(t, payment.VerdictUnclear, connector.Inquire(t.Context(), charge(t)).Verdict)
+		require.Equal(t, payment.VerdictUnclear, connector.Inquire(t.Context(), s.charge(t)).Verdict)
 	}
 	if !declared.VoidByReference {
-		require.Equal(t, payment.VerdictUnclear, connector.CloseDoor(t.Context(), charge(t)).Verdict)
+		require.Equal(t, payment.VerdictUnclear, connector.CloseDoor(t.Context(), s.charge(t)).Verdict)
 	}
 	var empty provider.Operation
 	answer := connector.Send(t.Context(), empty, within(time.Minute))
 	require.True(t, answer.NotSent, "an operation that makes no request is not sent")
 	server.Close()
 	require.Zero(t, server.Accepted())
+}
+
+// preparation fails in every way in which a call can fail. Whatever happens to it,
+// the attempt's money-moving request was not made, and nothing is sent for a charge
+// whose object is not known.
+func (s Subject) preparation(t *testing.T) {
+	t.Parallel()
+	preparer, prepares := s.New(t, "http://127.0.0.1:1", patience).(provider.Preparer)
+	connector, _ := preparer.(provider.Connector)
+	if !prepares {
+		require.Empty(t, s.Prepared)
+		return
+	}
+	require.True(t, connector.Capabilities().Prepares, "who prepares declares it")
+	for _, f := range everyFault() {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			server := NewServer(t, f.behave)
+			timeout := patience
+			if f.slow {
+				timeout = haste
+			}
+			failing, _ := s.New(t, server.URL(), timeout).(provider.Preparer)
+			id, refused := failing.Prepare(t.Context(), s.unprepared(t), within(patience))
+			server.Close()
+			require.Empty(t, id)
+			require.True(t, refused.NotSent, "%+v", refused)
+			require.Equal(t, payment.VerdictUnclear, refused.Verdict, "%+v", refused)
+			require.NotEmpty(t, refused.Reason)
+			require.LessOrEqual(t, server.Arrivals(), 1, "a preparation is not repeated silently either")
+		})
+	}
+	t.Run("without its object a charge is not sent", func(t *testing.T) {
+		t.Parallel()
+		server := NewServer(t, func(c *Conn) { c.Ended() })
+		answer := send(t, s.New(t, server.URL(), patience), s.unprepared(t))
+		server.Close()
+		require.True(t, answer.NotSent)
+		require.Zero(t, server.Accepted())
+	})
+}
+
+func (s Subject) unprepared(t testing.TB) provider.Operation {
+	t.Helper()
+	op := s.charge(t)
+	op.ObjectID = ""
+	return op
 }

@@ -9,6 +9,8 @@
 package conformance
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ type Subject struct {
 	// New returns the connector to a provider at address, which gives up a call
 	// after timeout.
 	New func(t testing.TB, address string, timeout time.Duration) provider.Connector
+	// Prepared is the id of the object that every charge of the suite acts on, where
+	// the connector prepares one. Empty for connectors that do not.
+	Prepared string
 	// Captured returns the status and body with which the provider says that it
 	// took the amount for the reference.
 	Captured func(reference string, amount money.Amount) (status int, body string)
@@ -49,11 +54,12 @@ func Run(t *testing.T, s Subject) {
 	t.Run("no redirect is followed", s.redirects)
 	t.Run("a reused connection repeats nothing", s.reusedConnections)
 	t.Run("a cancelled send is truthful", s.cancellation)
+	t.Run("a preparation moves nothing", s.preparation)
 	t.Run("what is not declared is not done", s.undeclared)
 }
 
-// charge returns an operation of its own.
-func charge(t testing.TB) provider.Operation {
+// charge returns an operation of its own, prepared where the connector prepares.
+func (s Subject) charge(t testing.TB) provider.Operation {
 	t.Helper()
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -61,6 +67,7 @@ func charge(t testing.TB) provider.Operation {
 	}
 	return provider.Operation{
 		ID: id, Kind: payment.KindCharge, Reference: id.String(), Amount: amount(t, 1000, "TRY"), PaymentMethod: "tok_conformance",
+		ObjectID: s.Prepared,
 	}
 }
 
@@ -71,6 +78,14 @@ func amount(t testing.TB, minor int64, currency money.Currency) money.Amount {
 		t.Fatal(err)
 	}
 	return a
+}
+
+// mentions reports whether a request is the operation's: its id is the key, and its
+// reference is in the body where the connector writes it.
+func mentions(req *http.Request, body string, op provider.Operation) bool {
+	var text strings.Builder
+	_ = req.Header.Write(&text) // a strings.Builder never fails
+	return strings.Contains(text.String()+req.URL.String()+body, op.Reference)
 }
 
 // within returns a stop-deadline that a test does not reach.

@@ -13,6 +13,7 @@ package simulated
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,12 +53,15 @@ const (
 type Options struct {
 	Timeout time.Duration
 	Grace   time.Duration
+	// Account is the provider's name for the account; empty: the provider is asked.
+	Account string
 	// Horizon is how long keys are declared to be kept; default 24 h.
 	Horizon time.Duration
 }
 
 // Connector implements provider.Connector.
 type Connector struct {
+	provider.Identity
 	variant      Variant
 	capabilities provider.Capabilities
 	base         *url.URL
@@ -75,6 +79,9 @@ func New(variant Variant, address string, o Options) (*Connector, error) {
 	c := &Connector{variant: variant, capabilities: capabilities(variant, o), base: base, transport: provider.NewTransport(nil)}
 	if err := c.capabilities.Validate(); err != nil {
 		return nil, fmt.Errorf("the capabilities of %s: %w", variant, err)
+	}
+	if o.Account != "" {
+		c.Learn(o.Account)
 	}
 	c.client = provider.NewHTTPClient(c.transport)
 	return c, nil
@@ -120,7 +127,25 @@ func orDefault(d, fallback time.Duration) time.Duration {
 func (c *Connector) Name() string { return c.variant.String() }
 
 // Recipe implements provider.Connector. Variants differ in the key's header.
-func (c *Connector) Recipe() string { return c.variant.String() + "/1" }
+func (c *Connector) Recipe() string { return c.Identity.Recipe(c.variant.String() + "/1") }
+
+// Identify implements provider.Connector.
+func (c *Connector) Identify(ctx context.Context) error {
+	if c.Known() {
+		return nil
+	}
+	var account struct {
+		ID string `json:"id"`
+	}
+	if err := c.read(ctx, c.base.JoinPath("v1", "account"), &account); err != nil {
+		return fmt.Errorf("asking the provider which account this is: %w", err)
+	}
+	if account.ID == "" {
+		return errors.New("asking the provider which account this is: the answer names none")
+	}
+	c.Learn(account.ID)
+	return nil
+}
 
 // Capabilities returns what the variant declares.
 func (c *Connector) Capabilities() provider.Capabilities { return c.capabilities }
@@ -133,4 +158,7 @@ func (c *Connector) bounded(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(ctx, c.capabilities.Timeout)
 }
 
-var _ provider.Connector = (*Connector)(nil)
+var (
+	_ provider.Connector = (*Connector)(nil)
+	_ provider.Lister    = (*Connector)(nil)
+)
