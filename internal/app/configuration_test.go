@@ -38,8 +38,34 @@ func TestO6_ALeaseMustOutlastACallWithItsAllowance(t *testing.T) {
 	require.True(t, ok)
 	err := worker.Check(environ("PAYONCE_LEASE=7s", "PAYONCE_PROVIDER_TIMEOUT=5s"))
 	require.ErrorContains(t, err, "PAYONCE_LEASE (7s) is too short for PAYONCE_PROVIDER_TIMEOUT (5s): "+
-		"the lease (7s) must exceed the timeout of provider account card plus 2s, 7s in all")
+		"the lease (7s) must exceed the calls of an attempt at provider account card plus 2s, 7s in all")
 	require.NoError(t, worker.Check(environ("PAYONCE_LEASE=7.001s", "PAYONCE_PROVIDER_TIMEOUT=5s")))
+
+	stripe := []string{"PAYONCE_PROVIDER=card=stripe", "PAYONCE_PROVIDER_KEY=sk_test_1", "PAYONCE_PROVIDER_TIMEOUT=5s"}
+	require.ErrorContains(t, worker.Check(environ(append(stripe, "PAYONCE_LEASE=12s")...)), "12s in all", "a charge is prepared and confirmed")
+	require.NoError(t, worker.Check(environ(append(stripe, "PAYONCE_LEASE=12.001s")...)))
+}
+
+func TestO6_AProviderThatCannotBeCalledIsToldAtStart(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		changes []string
+		says    string
+	}{
+		"no key":         {[]string{"PAYONCE_PROVIDER=card=stripe"}, "provider account card: stripe needs an API key"},
+		"no URL":         {[]string{"PAYONCE_PROVIDER_URL=,http://a", "PAYONCE_PROVIDER=card=simulated,b=simulated"}, "card: simulated needs the provider's URL"},
+		"a key too many": {[]string{"PAYONCE_PROVIDER_KEY=sk_test_s3cret"}, "provider account card: simulated takes no API key"},
+		"another key":    {[]string{"PAYONCE_PROVIDER=card=stripe", "PAYONCE_PROVIDER_KEY=pk_test_s3cret"}, "must be a secret key"},
+		"keys of others": {[]string{"PAYONCE_PROVIDER_KEY=,sk_test_s3cret"}, "PAYONCE_PROVIDER lists 1 accounts and PAYONCE_PROVIDER_KEY 2 keys"},
+	} {
+		for _, service := range []string{"worker", "reconciler"} {
+			s, ok := app.Find(service)
+			require.True(t, ok)
+			err := s.Check(environ(c.changes...))
+			require.ErrorContains(t, err, c.says, name)
+			require.NotContains(t, err.Error(), "s3cret")
+		}
+	}
 }
 
 func TestO6_AnUnknownConnectorIsToldWithTheOtherProblems(t *testing.T) {

@@ -15,10 +15,6 @@ import (
 	"github.com/payonce/payonce/pkg/money"
 )
 
-// nowhere stands for a provider's address where nobody calls it. The name is
-// reserved by RFC 2606 and never resolves.
-const nowhere = "https://provider.invalid"
-
 // accounts are connectors by the provider accounts that they serve.
 type accounts map[string]provider.Connector
 
@@ -26,7 +22,8 @@ type accounts map[string]provider.Connector
 func connect(c config.Providers) (accounts, error) {
 	made := accounts{}
 	for i, account := range c.List {
-		connector, err := connectors.New(account.Connector, c.URLs[i], connectors.Options{Timeout: c.Timeout})
+		address, key, id := c.Of(i)
+		connector, err := connectors.New(account.Connector, connectors.Options{Address: address, Key: key, Account: id, Timeout: c.Timeout})
 		if err != nil {
 			made.close()
 			return nil, fmt.Errorf("provider account %s: %w", account.Name, err)
@@ -51,7 +48,7 @@ func (a accounts) close() {
 func chargeable(c config.Accounts) (func(account string, a money.Amount) error, error) {
 	declared := map[string]provider.Capabilities{}
 	for _, account := range c.List {
-		capabilities, err := declaredBy(account.Connector)
+		capabilities, err := connectors.Declared(account.Connector)
 		if err != nil {
 			return nil, err
 		}
@@ -67,31 +64,28 @@ func chargeable(c config.Accounts) (func(account string, a money.Amount) error, 
 	}, nil
 }
 
-func declaredBy(connector string) (provider.Capabilities, error) {
-	c, err := connectors.New(connector, nowhere, connectors.Options{})
-	if err != nil {
-		return provider.Capabilities{}, err
-	}
-	return c.Capabilities(), nil
-}
-
 // What config cannot know: which connectors there are, and what a lease is for.
 
 func checkIntake(c config.Intake) []string { return unknownConnectors(c.Accounts) }
 
-func checkReconciler(c config.Reconciler) []string { return unknownConnectors(c.Accounts) }
+func checkReconciler(c config.Reconciler) []string {
+	problems := unknownConnectors(c.Accounts)
+	if len(problems) > 0 {
+		return problems
+	}
+	served, problems := connectable(c.Providers)
+	served.close()
+	return problems
+}
 
 func checkWorker(c config.Worker) []string {
 	problems := unknownConnectors(c.Accounts)
-	if len(problems) > 0 || len(c.List) != len(c.URLs) || c.Timeout <= 0 || c.Lease <= 0 {
-		return problems // reported already
+	if len(problems) > 0 {
+		return problems
 	}
-	served, err := connect(c.Providers)
-	if err != nil {
-		return append(problems, "PAYONCE_PROVIDER: "+err.Error())
-	}
+	served, problems := connectable(c.Providers)
 	defer served.close()
-	if len(served) == 0 {
+	if len(served) == 0 || c.Lease <= 0 {
 		return problems
 	}
 	if err := (worker.Config{Name: "checked", Accounts: served, Lease: c.Lease}).Validate(); err != nil {
@@ -100,10 +94,28 @@ func checkWorker(c config.Worker) []string {
 	return problems
 }
 
+// connectable makes the connectors as the process would, and says what they refuse.
+// Lists that do not fit each other have been reported already.
+func connectable(c config.Providers) (accounts, []string) {
+	for _, items := range []int{len(c.URLs), len(c.Keys), len(c.IDs)} {
+		if items > 0 && items != len(c.List) {
+			return nil, nil
+		}
+	}
+	if c.Timeout <= 0 {
+		return nil, nil
+	}
+	served, err := connect(c)
+	if err != nil {
+		return nil, []string{"PAYONCE_PROVIDER, PAYONCE_PROVIDER_URL, PAYONCE_PROVIDER_KEY: " + err.Error()}
+	}
+	return served, nil
+}
+
 func unknownConnectors(c config.Accounts) []string {
 	var problems []string
 	for _, account := range c.List {
-		if _, err := declaredBy(account.Connector); err != nil {
+		if _, err := connectors.Declared(account.Connector); err != nil {
 			problems = append(problems, "PAYONCE_PROVIDER: "+err.Error())
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/internal/provider/connectors"
 )
 
 // topicsWait bounds the creation of topics. A broker that is silent for longer is
@@ -78,7 +79,7 @@ func CreateMerchant(ctx context.Context, environ []string, name, account string)
 
 // Explain says what a connector declares about its provider and what follows.
 func Explain(connector string) (string, error) {
-	capabilities, err := declaredBy(connector)
+	capabilities, err := connectors.Declared(connector)
 	if err != nil {
 		return "", err
 	}

@@ -25,8 +25,8 @@ const (
 	// consumer and its leaving of the group.
 	scheduleStopWait = 5 * time.Second
 	consumerStopWait = 12 * time.Second
-	// drainAllowance is what requests in flight may take beyond the provider's
-	// timeout, for storing what came of them.
+	// drainAllowance is what attempts in flight may take beyond the provider's
+	// timeouts of their two calls, for storing what came of them.
 	drainAllowance = 5 * time.Second
 	// consumeAgainWait is between two tries at a topic that lost records. Somebody
 	// has to look, and is told each time.
@@ -64,7 +64,7 @@ func Worker(ctx context.Context, c config.Worker, log *zap.Logger) error {
 	return r.run(ctx, []lifecycle.Check{topicsCheck(asking, topicsOf(c.Topics).All())}, []zap.Field{zap.String("worker", name)},
 		lifecycle.Part{Name: "due list", Run: endless(sender.Schedule), StopWait: scheduleStopWait},
 		lifecycle.Part{Name: "consumer", Run: consuming(consume, log), StopWait: consumerStopWait},
-		draining(sender, c.Timeout+drainAllowance),
+		draining(sender, 2*c.Timeout+drainAllowance),
 		committing("applier", applier.Run),
 	)
 }

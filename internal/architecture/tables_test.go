@@ -45,7 +45,13 @@ var packages = arrows{
 			modules: "uuid",
 			tests:   "internal/provider/conformance internal/pspsim",
 		},
-		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated"},
+		{
+			pkg:     "internal/provider/stripe",
+			imports: "internal/provider pkg/money pkg/payment",
+			modules: "stripe uuid",
+			tests:   "internal/provider/conformance internal/testkit/fakestripe",
+		},
+		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated internal/provider/stripe"},
 		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
 		{pkg: "internal/pspsim"},
 
@@ -77,14 +83,14 @@ var packages = arrows{
 			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/event pkg/inbox pkg/payment",
 			modules: "backoff gobreaker kgo pgx uuid zap",
-			tests:   "internal/pspsim",
+			tests:   "internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
 		},
 		{
 			pkg: "internal/reconcile",
 			imports: "internal/casework internal/evidence internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/payment",
 			modules: "pgx sync zap",
-			tests:   "internal/ledger internal/pspsim",
+			tests:   "internal/ledger internal/provider/connectors internal/pspsim",
 		},
 
 		// Processes.
@@ -156,6 +162,7 @@ var packages = arrows{
 			modules: "pgx testify uuid",
 		},
 		{pkg: "deploy", modules: "yaml", tests: "internal/app internal/pspsim"}, // tests of files that no compiler reads
+		{pkg: "internal/testkit/fakestripe"},                                    // a Stripe that keeps what it is told
 		{pkg: "internal/architecture"},
 	},
 	modules: map[string]string{
@@ -178,6 +185,8 @@ var packages = arrows{
 		"progressbar":       "github.com/schollz/progressbar/v3",
 		"prometheus":        "github.com/prometheus/client_golang",
 		"rapid":             "pgregory.net/rapid",
+		"stripe":            "github.com/stripe/stripe-go/v85",
+		"stripe-mock":       "github.com/stripe/stripe-mock",
 		"sync":              "golang.org/x/sync",
 		"term":              "golang.org/x/term",
 		"testcontainers":    "github.com/testcontainers/testcontainers-go",
@@ -189,7 +198,7 @@ var packages = arrows{
 	},
 	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig internal/testkit/settle " +
 		"pkg/event pkg/money pkg/payment schema",
-	testModules: "goleak kadm kfake kgo kmsg pgx rapid sync testify uuid zap",
+	testModules: "goleak kadm kfake kgo kmsg pgx rapid stripe-mock sync testify uuid zap",
 }
 
 // tables says whose SQL may write which table. Everyone else asks the owner.

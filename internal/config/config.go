@@ -71,7 +71,13 @@ type Accounts struct {
 // Providers are the provider accounts that a process calls.
 type Providers struct {
 	Accounts
-	URLs URLList `env:"PROVIDER_URL,required" secret:"true"`
+	// URLs, Keys and IDs are in the order of the accounts, with an empty item where
+	// an account has none; without the variable no account has one. An account without
+	// a URL is at the address that its connector knows. An ID is the provider's own
+	// name of the account, for credentials that may not ask for it.
+	URLs URLList `env:"PROVIDER_URL" secret:"true"`
+	Keys KeyList `env:"PROVIDER_KEY" secret:"true"`
+	IDs  IDList  `env:"PROVIDER_ACCOUNT"`
 	// Timeout bounds one call, from the first byte to the end of the answer.
 	Timeout time.Duration `env:"PROVIDER_TIMEOUT"`
 }

@@ -91,7 +91,7 @@ func TestEverythingThatIsSaidIsRead(t *testing.T) {
 		"PAYONCE_KAFKA_BROKERS=a:1, b:2", "PAYONCE_ADMIN_ADDR=:9999", "PAYONCE_CELL=eu-1", "PAYONCE_LOG_LEVEL=debug",
 		"PAYONCE_TOPIC_PREFIX=shop.pay", "PAYONCE_PROVIDER=card=simulated, card-b=simulated-nokeys",
 		"PAYONCE_PROVIDER_URL=http://a:1,https://user:pw@b", "PAYONCE_PROVIDER_TIMEOUT=700ms", "PAYONCE_LEASE=1m",
-		"PAYONCE_WORKER_NAME=worker-7.shop", "PAYONCE_PROVIDER_SLOTS=9",
+		"PAYONCE_WORKER_NAME=worker-7.shop", "PAYONCE_PROVIDER_SLOTS=9", "PAYONCE_PROVIDER_KEY=,sk_1", "PAYONCE_PROVIDER_ACCOUNT=,acct_1",
 	))
 	require.NoError(t, err)
 	require.Equal(t, config.Brokers{"a:1", "b:2"}, c.Brokers)
@@ -104,6 +104,18 @@ func TestEverythingThatIsSaidIsRead(t *testing.T) {
 	require.Equal(t, config.WorkerName("worker-7.shop"), c.Name)
 	require.Equal(t, []time.Duration{700 * time.Millisecond, time.Minute}, []time.Duration{c.Timeout, c.Lease})
 	require.Equal(t, 9, c.Slots)
+	address, key, id := c.Of(1)
+	require.Equal(t, []string{"https://user:pw@b", "sk_1", "acct_1"}, []string{address, key, id})
+	address, key, id = c.Of(0)
+	require.Equal(t, []string{"http://a:1", "", ""}, []string{address, key, id})
+}
+
+func TestWhatIsNotListedIsEmptyForEachAccount(t *testing.T) {
+	t.Parallel()
+	c, err := config.Load[config.Worker](workerEnviron("PAYONCE_PROVIDER=card=stripe", "PAYONCE_PROVIDER_URL=-"))
+	require.NoError(t, err)
+	address, key, id := c.Of(0)
+	require.Equal(t, []string{"", "", ""}, []string{address, key, id})
 }
 
 func TestO6_ABadValueIsRefusedWithWhatToSet(t *testing.T) {

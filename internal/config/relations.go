@@ -35,9 +35,16 @@ func (c Reconciler) relations() []string { return c.Providers.relations() }
 
 func (c Providers) relations() []string {
 	var problems []string
-	if accounts, urls := len(c.Accounts.List), len(c.URLs); accounts > 0 && urls > 0 && accounts != urls {
-		problems = append(problems, fmt.Sprintf("PAYONCE_PROVIDER lists %d accounts and PAYONCE_PROVIDER_URL %d URLs: "+
-			"give one URL for each account, in the same order", accounts, urls))
+	for _, list := range []struct {
+		name, what string
+		items      int
+	}{
+		{"PAYONCE_PROVIDER_URL", "URL", len(c.URLs)}, {"PAYONCE_PROVIDER_KEY", "key", len(c.Keys)}, {"PAYONCE_PROVIDER_ACCOUNT", "name", len(c.IDs)},
+	} {
+		if accounts := len(c.List); accounts > 0 && list.items > 0 && accounts != list.items {
+			problems = append(problems, fmt.Sprintf("PAYONCE_PROVIDER lists %d accounts and %s %d %ss: "+
+				"give one %s for each account, in the same order, and an empty one where it has none", accounts, list.name, list.items, list.what, list.what))
+		}
 	}
 	if c.Timeout <= 0 {
 		problems = append(problems, notPositive("PAYONCE_PROVIDER_TIMEOUT", c.Timeout))
@@ -51,4 +58,17 @@ func (c MerchantTool) relations() []string { return nil }
 
 func notPositive(name string, d time.Duration) string {
 	return fmt.Sprintf("%s is %s: set it to a time above zero", name, d)
+}
+
+// Of returns what the lists say about the account at an index of List: empty where
+// they say nothing. The lists must have passed the checks.
+func (c Providers) Of(i int) (address, key, id string) {
+	return item(c.URLs, i), item(c.Keys, i), item(c.IDs, i)
+}
+
+func item[L ~[]string](list L, i int) string {
+	if i >= len(list) {
+		return ""
+	}
+	return list[i]
 }

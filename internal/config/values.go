@@ -96,10 +96,13 @@ func (l *AccountList) UnmarshalText(text []byte) error {
 // URLList may hold credentials, which it does not show.
 type URLList []string
 
-// UnmarshalText reads http and https URLs, separated by commas.
+// UnmarshalText reads http and https URLs, separated by commas. An item may be empty.
 func (l *URLList) UnmarshalText(text []byte) error {
 	urls := split(string(text))
 	for i, item := range urls {
+		if item == "" {
+			continue
+		}
 		parsed, err := url.Parse(item)
 		if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 			return fmt.Errorf("number %d of its URLs is not of the form https://HOST:PORT", i+1)
@@ -111,6 +114,44 @@ func (l *URLList) UnmarshalText(text []byte) error {
 
 // String hides the URLs.
 func (URLList) String() string { return "(hidden)" }
+
+// KeyList holds API keys, which it does not show.
+type KeyList []string
+
+// UnmarshalText reads keys, separated by commas. An item may be empty. No message
+// holds one.
+func (l *KeyList) UnmarshalText(text []byte) error {
+	keys := split(string(text))
+	for i, key := range keys {
+		if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return fmt.Errorf("number %d of its keys holds a character that no key has", i+1)
+		}
+	}
+	*l = keys
+	return nil
+}
+
+// String hides the keys.
+func (KeyList) String() string { return "(hidden)" }
+
+// IDList holds providers' own names of accounts.
+type IDList []string
+
+// providerID is what a provider may call an account. It becomes part of a recipe, in
+// which an @ has a meaning.
+var providerID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._:-]{0,127}$`)
+
+// UnmarshalText reads names, separated by commas. An item may be empty.
+func (l *IDList) UnmarshalText(text []byte) error {
+	ids := split(string(text))
+	for _, id := range ids {
+		if id != "" && !providerID.MatchString(id) {
+			return fmt.Errorf("%q is not 1 to 128 characters of a-z, A-Z, 0-9, '.', '_', ':' and '-'", id)
+		}
+	}
+	*l = ids
+	return nil
+}
 
 // Cell names a cell. It becomes part of a URI.
 type Cell string

@@ -54,6 +54,23 @@ func Attempts(ctx context.Context, q Querier, operations []uuid.UUID) (map[uuid.
 	return byOperation, nil
 }
 
+//go:embed recipes.sql
+var recipesSQL string
+
+// Recipes returns the different recipes of an operation's attempts: by which bytes,
+// and at which account of the provider, it was begun. There are few.
+func Recipes(ctx context.Context, q Querier, operation uuid.UUID) ([]string, error) {
+	rows, err := q.Query(ctx, recipesSQL, operation)
+	if err != nil {
+		return nil, fmt.Errorf("reading recipes: %w", err)
+	}
+	recipes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("reading recipes: %w", err)
+	}
+	return recipes, nil
+}
+
 // QueueFinished adds the statement that stores what attempts learned.
 func QueueFinished(batch *pgx.Batch, finished []Finished) {
 	if len(finished) == 0 {

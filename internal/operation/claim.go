@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,9 +84,17 @@ func (c Claim) Claim(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) ([]Attempt
 	return collectAttempts(rows)
 }
 
+// ReasonHeldBack marks an operation that is due and may not be sent: it was begun at
+// another account of the provider, or evidence came in that speaks against a claim.
+const ReasonHeldBack = "held-back"
+
+// heldBackPause keeps what may not be sent from standing in front of what may.
+const heldBackPause = 10 * time.Second
+
 // ClaimDue claims what is due without a message: operations that are created
 // and whose time came, and resend orders. It returns at most limit attempts.
-// Orders that do not hold any more are withdrawn in the same transaction.
+// Orders that do not hold any more are withdrawn in the same transaction, and what
+// may not be sent is put off.
 func (c Claim) ClaimDue(ctx context.Context, tx pgx.Tx, limit int) ([]Attempt, error) {
 	first, again, err := c.lockDue(ctx, tx, limit)
 	if err != nil {
@@ -96,12 +105,24 @@ func (c Claim) ClaimDue(ctx context.Context, tx pgx.Tx, limit int) ([]Attempt, e
 		if attempts, err = c.Claim(ctx, tx, first); err != nil {
 			return nil, err
 		}
+		if err := Park(ctx, tx, unclaimed(first, attempts), heldBackPause, ReasonHeldBack); err != nil {
+			return nil, err
+		}
 	}
 	if len(again) == 0 {
 		return attempts, nil
 	}
 	resent, err := c.resend(ctx, tx, again)
 	return append(attempts, resent...), err
+}
+
+func unclaimed(ids []uuid.UUID, claimed []Attempt) []uuid.UUID {
+	if len(ids) == len(claimed) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
+		return slices.ContainsFunc(claimed, func(a Attempt) bool { return a.OperationID == id })
+	})
 }
 
 func (c Claim) lockDue(ctx context.Context, tx pgx.Tx, limit int) (first, again []uuid.UUID, err error) {

@@ -13,6 +13,13 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                AND o.state = 'created'
                                AND (o.charge_before IS NULL OR o.charge_before > payonce_now())
                                AND NOT provider_may_hold(o.id)
+                               -- What was begun at one account of the provider is not sent to
+                               -- another. The account follows the @ of a recipe.
+                               AND NOT (o.fence > 0 AND EXISTS (SELECT
+                                                                FROM attempt a
+                                                                WHERE a.operation_id = o.id
+                                                                  AND split_part(served.recipe, '@', 2) <> ''
+                                                                  AND split_part(a.recipe, '@', 2) NOT IN ('', split_part(served.recipe, '@', 2))))
                              ORDER BY p.id, o.id
                                  FOR UPDATE OF p, o),
      claimed AS (

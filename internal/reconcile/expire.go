@@ -24,7 +24,10 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 		r.Log.Warn("expired, but the provider's door cannot be closed; a person must decide", zap.Stringer("operation_id", l.ID))
 		return err
 	}
-	answer := connector.CloseDoor(ctx, provider.Operation{ID: l.ID, Kind: l.Kind, Reference: l.ID.String(), Amount: l.Amount})
+	if mine, err := r.sentHere(ctx, l, connector); err != nil || !mine {
+		return err
+	}
+	answer := connector.CloseDoor(ctx, expired(l))
 	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now), Others: answer.Others}
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
@@ -36,6 +39,33 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 	// not stand in front of those that were never sent.
 	_, err := operation.LookAgain(ctx, r.Pool, stand, closeAgain, operation.Machine)
 	return err
+}
+
+// sentHere reports whether the connector opens the account that the operation was
+// sent to. At another one there is no door of it to close.
+func (r *Reconciler) sentHere(ctx context.Context, l operation.Locked, connector provider.Connector) (bool, error) {
+	if err := connector.Identify(ctx); err != nil {
+		return false, err
+	}
+	recipes, err := operation.Recipes(ctx, r.Pool, l.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, recipe := range recipes {
+		if !provider.SameAccount(recipe, connector.Recipe()) {
+			_, err := operation.HandToPerson(ctx, r.Pool, operation.Stand{OperationID: l.ID, Fence: l.Fence}, provider.ReasonOtherAccount)
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func expired(l operation.Locked) provider.Operation {
+	op := provider.Operation{ID: l.ID, Kind: l.Kind, Reference: l.ID.String(), Amount: l.Amount}
+	if l.ProviderObjectID != nil {
+		op.ObjectID = *l.ProviderObjectID
+	}
+	return op
 }
 
 // closeAgain is how long an operation whose door was asked to close is put off.

@@ -22,6 +22,13 @@ func (r *Reconciler) look(ctx context.Context, c operation.Check) error {
 		r.Log.Warn("operation waits for a person", zap.Stringer("operation_id", c.OperationID), zap.Time("open_since", c.OpenSince))
 		return l.again(ctx, operation.PersonInterval, operation.Person)
 	}
+	if !provider.SameAccount(c.Recipe, l.connector.Recipe()) {
+		// What was sent to one account is not known at another: "not found" would be
+		// true there, and a closed door would shut nothing.
+		r.Log.Error("operation was sent to another account at the provider; it waits until that one is configured again",
+			zap.Stringer("operation_id", c.OperationID), zap.String("provider_account", c.ProviderAccount), zap.String("reason", provider.ReasonOtherAccount))
+		return l.again(ctx, l.schedule(), operation.Machine)
+	}
 	if c.State == payment.OperationPending {
 		return l.pending(ctx)
 	}

@@ -144,6 +144,9 @@ func (r *Reconciler) Look(ctx context.Context) (int, error) {
 // lookAt is one round for one account. Each account has a loop of its own, so that
 // a provider that does not answer holds up nobody else's questions.
 func (r *Reconciler) lookAt(ctx context.Context, account string) (int, error) {
+	if err := r.Accounts[account].Identify(ctx); err != nil {
+		return 0, err // nothing is asked of an account that may be another one
+	}
 	checks, err := operation.TakeChecks(ctx, r.Pool, []string{account}, looksMax, r.lookLease(account))
 	if err != nil {
 		return 0, err

@@ -96,6 +96,8 @@ func (t *taker) admit(account string, wanted int) (int, string) {
 	switch {
 	case !served:
 		return 0, ReasonNotServed
+	case !g.identified():
+		return 0, ReasonNotIdentified
 	case g.open():
 		return 0, ReasonBreakerOpen
 	}

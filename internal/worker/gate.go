@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -35,6 +36,7 @@ type gate struct {
 	connector provider.Connector
 	slots     chan struct{} // one token for each request that may be in flight
 	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
+	askedAt   atomic.Int64 // when the provider was last asked who we are, in Unix nanoseconds
 }
 
 func newGate(account string, connector provider.Connector, slots int, log *zap.Logger) *gate {
@@ -57,9 +59,12 @@ func newGate(account string, connector provider.Connector, slots int, log *zap.L
 }
 
 // admit takes up to wanted slots without waiting and returns how many it got:
-// none while the breaker is open, and as many as it probes with while it is half
-// open. The breaker is asked again for each request.
+// none while the breaker is open or the account is not identified, and as many as it
+// probes with while it is half open. The breaker is asked again for each request.
 func (g *gate) admit(wanted int) int {
+	if !g.identified() {
+		return 0
+	}
 	switch g.breaker.State() {
 	case gobreaker.StateOpen:
 		return 0
@@ -99,7 +104,7 @@ func forBreaker(a provider.Answer) error {
 	switch {
 	case errors.Is(a.Err, provider.ErrStopDeadline), a.Reason == provider.ReasonInvalidOperation, a.Reason == provider.ReasonUnsupported:
 		return errNotTheProvider
-	case a.Verdict == payment.VerdictNotTaken:
+	case a.Verdict == payment.VerdictNotTaken, a.Reason == provider.ReasonTryLater:
 		return errNotTheProvider
 	case a.NotSent, a.Verdict == payment.VerdictUnclear:
 		return errNoResult

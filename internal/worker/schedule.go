@@ -46,6 +46,7 @@ func (w *Worker) Schedule(ctx context.Context) {
 // ScheduleOnce is one look at the due list. It returns how many attempts it
 // launched; Drain waits for them.
 func (w *Worker) ScheduleOnce(ctx context.Context) (int, error) {
+	w.identify(ctx)
 	total := 0
 	for account, g := range w.gates {
 		admitted := g.admit(dueGroupMax)

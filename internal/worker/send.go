@@ -34,7 +34,7 @@ func (w *Worker) launch(ctx context.Context, attempts []operation.Attempt, start
 
 func (w *Worker) attempt(ctx context.Context, g *gate, a operation.Attempt, started time.Time) {
 	stop := w.stopDeadline(g, a, started)
-	answer := g.send(ctx, a, stop)
+	answer := w.send(ctx, g, a, stop)
 	if answer.Err != nil {
 		w.log.Info("attempt brought no result", zap.Stringer("operation_id", a.OperationID), zap.Int64("fence", a.Fence),
 			zap.String("provider_account", a.ProviderAccount), zap.String("reason", answer.Reason),
@@ -57,24 +57,30 @@ func (w *Worker) stopDeadline(g *gate, a operation.Attempt, started time.Time) p
 	return provider.NewStopDeadline(started.Add(within))
 }
 
-// send asks the breaker once more and then makes the one request.
-func (g *gate) send(ctx context.Context, a operation.Attempt, stop provider.StopDeadline) provider.Answer {
+// send asks the breaker once more and then makes the one money-moving request.
+func (w *Worker) send(ctx context.Context, g *gate, a operation.Attempt, stop provider.StopDeadline) provider.Answer {
 	report, err := g.breaker.Allow()
 	if err != nil {
 		return provider.Answer{NotSent: true, Reason: ReasonBreakerOpen, Err: err}
 	}
-	answer := g.connector.Send(ctx, request(a), stop)
+	op, answer, ready := w.prepare(ctx, g, a, stop)
+	if ready {
+		answer = g.connector.Send(ctx, op, stop)
+	}
 	report(forBreaker(answer))
 	return answer
 }
 
 // ReasonBreakerOpen marks an operation that waits because its provider account
-// answers too little. ReasonNoSlot marks one that waits behind others, and
-// ReasonNotServed one whose account no worker that saw it serves.
+// answers too little. ReasonNoSlot marks one that waits behind others,
+// ReasonNotServed one whose account no worker that saw it serves, and
+// ReasonNotIdentified one whose provider has not said yet which account our
+// credentials open.
 const (
-	ReasonBreakerOpen = "breaker-open"
-	ReasonNoSlot      = "no-slot"
-	ReasonNotServed   = "account-not-served"
+	ReasonBreakerOpen   = "breaker-open"
+	ReasonNoSlot        = "no-slot"
+	ReasonNotServed     = "account-not-served"
+	ReasonNotIdentified = "account-not-identified"
 )
 
 func request(a operation.Attempt) provider.Operation {

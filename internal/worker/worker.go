@@ -59,8 +59,8 @@ func (c Config) Validate() error {
 		return errors.New("a worker needs at least one provider account to serve")
 	}
 	for account, connector := range c.Accounts {
-		if least := connector.Capabilities().Timeout + SendAllowance; c.Lease <= least {
-			return fmt.Errorf("the lease (%s) must exceed the timeout of provider account %s plus %s, %s in all",
+		if least := connector.Capabilities().AttemptTimeout() + SendAllowance; c.Lease <= least {
+			return fmt.Errorf("the lease (%s) must exceed the calls of an attempt at provider account %s plus %s, %s in all",
 				c.Lease, account, SendAllowance, least)
 		}
 	}
@@ -102,6 +102,9 @@ func (w *Worker) claimFor(accounts ...string) operation.Claim {
 	claim := operation.Claim{Worker: w.config.Name, Lease: w.config.Lease, Allowance: WireAllowance}
 	for _, account := range accounts {
 		connector := w.gates[account].connector
+		if !w.gates[account].identified() {
+			continue
+		}
 		first := time.Unix(0, 0)
 		var horizon time.Duration
 		if until := connector.Capabilities().Key.ResendUntil(first); !until.IsZero() {

@@ -15,11 +15,19 @@ import (
 
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/simulated"
+	"github.com/payonce/payonce/internal/provider/stripe"
 )
 
-// Options are what the configuration says about all connectors. Zero means the
+// Options are what the configuration says about a connector. Zero means the
 // connector's own default.
 type Options struct {
+	// Address is the provider's URL. A connector to a provider of its own kind knows
+	// the address itself.
+	Address string
+	// Key is the API key, empty for providers without.
+	Key string
+	// Account is the provider's own name of the account; empty: the provider is asked.
+	Account string
 	// Timeout bounds one call to the provider.
 	Timeout time.Duration
 	// Grace is how long after the last possible send a "not found" proves that
@@ -27,31 +35,80 @@ type Options struct {
 	Grace time.Duration
 }
 
-var registry = map[string]func(address string, o Options) (provider.Connector, error){
+// kind is one sort of connector.
+type kind struct {
+	build func(o Options) (provider.Connector, error)
+	// anonymous options are enough to make one that says what it declares.
+	anonymous Options
+}
+
+var registry = map[string]kind{
 	simulated.Full.String():     newSimulated(simulated.Full),
 	simulated.NoKeys.String():   newSimulated(simulated.NoKeys),
 	simulated.KeysOnly.String(): newSimulated(simulated.KeysOnly),
 	simulated.Bare.String():     newSimulated(simulated.Bare),
+	stripe.Name:                 {build: newStripe, anonymous: Options{Address: nowhere, Key: "sk_none"}},
 }
 
-func newSimulated(v simulated.Variant) func(string, Options) (provider.Connector, error) {
-	return func(address string, o Options) (provider.Connector, error) {
-		connector, err := simulated.New(v, address, simulated.Options{Timeout: o.Timeout, Grace: o.Grace})
+// nowhere stands for a provider's address where nobody calls it. The name is
+// reserved by RFC 2606 and never resolves.
+const nowhere = "https://provider.invalid"
+
+func newSimulated(v simulated.Variant) kind {
+	build := func(o Options) (provider.Connector, error) {
+		switch {
+		case o.Key != "":
+			return nil, fmt.Errorf("%s takes no API key", v)
+		case o.Address == "":
+			return nil, fmt.Errorf("%s needs the provider's URL", v)
+		}
+		connector, err := simulated.New(v, o.Address, simulated.Options{Account: o.Account, Timeout: o.Timeout, Grace: o.Grace})
 		if err != nil {
 			return nil, err // a nil *Connector must not become a non-nil interface
 		}
 		return connector, nil
 	}
+	return kind{build: build, anonymous: Options{Address: nowhere}}
 }
 
-// New returns the named connector to the provider at address. Errors: an unknown
-// name, with the known ones; what the connector says about address and options.
-func New(name, address string, o Options) (provider.Connector, error) {
-	build, ok := registry[name]
-	if !ok {
-		return nil, fmt.Errorf("%q is no connector; known are %s", name, strings.Join(Names(), ", "))
+func newStripe(o Options) (provider.Connector, error) {
+	connector, err := stripe.New(o.Address, stripe.Options{Key: o.Key, Account: o.Account, Timeout: o.Timeout, Grace: o.Grace})
+	if err != nil {
+		return nil, err
 	}
-	return build(address, o)
+	return connector, nil
+}
+
+// New returns the named connector. Errors: an unknown name, with the known ones;
+// what the connector says about the options. No error holds the key or the address.
+func New(name string, o Options) (provider.Connector, error) {
+	k, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	return k.build(o)
+}
+
+// Declared returns what the named connector declares with its default options.
+// Errors: an unknown name, with the known ones.
+func Declared(name string) (provider.Capabilities, error) {
+	k, err := find(name)
+	if err != nil {
+		return provider.Capabilities{}, err
+	}
+	connector, err := k.build(k.anonymous)
+	if err != nil {
+		return provider.Capabilities{}, err
+	}
+	return connector.Capabilities(), nil
+}
+
+func find(name string) (kind, error) {
+	k, ok := registry[name]
+	if !ok {
+		return kind{}, fmt.Errorf("%q is no connector; known are %s", name, strings.Join(Names(), ", "))
+	}
+	return k, nil
 }
 
 // Names returns the known names, sorted.

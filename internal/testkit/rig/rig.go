@@ -4,6 +4,7 @@ package rig
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -34,10 +35,17 @@ const Patience = 60 * time.Second
 type Options struct {
 	// Connector is the connector's name for fixture.Account; default simulated.
 	Connector string
-	Faults    pspsim.Faults
-	// Timeout of one provider call; default 2 s. Lease; default Timeout + 2.5 s.
+	// Provider, if given, stands in for the simulated provider, with the Key that it
+	// takes. The rig then has no Sim.
+	Provider http.Handler
+	Key      string
+	Faults   pspsim.Faults
+	// Timeout of one provider call; default 2 s. Lease; default 2.5 s
+	// more than the calls of one attempt may take.
 	Timeout, Lease time.Duration
-	Slots          int
+	// Grace of the connector's inquiries; default the connector's own.
+	Grace time.Duration
+	Slots int
 }
 
 // Rig is one account's worker and reconciler, not started.
@@ -58,15 +66,23 @@ type Rig struct {
 func New(t testing.TB, o Options) *Rig {
 	t.Helper()
 	r := &Rig{DB: testkit.NewDatabase(t), t: t}
-	var err error
-	r.Sim, err = pspsim.New(pspsim.Options{Seed: 1, Faults: o.Faults})
-	require.NoError(t, err)
-	server := httptest.NewServer(r.Sim)
+	if o.Provider == nil {
+		o.Provider = r.simulate(o.Faults)
+	}
+	server := httptest.NewServer(o.Provider)
 	t.Cleanup(server.Close)
-	t.Cleanup(func() { require.NoError(t, r.Sim.Close()) })
 	r.URL = server.URL
 	r.build(o)
 	return r
+}
+
+func (r *Rig) simulate(f pspsim.Faults) http.Handler {
+	r.t.Helper()
+	var err error
+	r.Sim, err = pspsim.New(pspsim.Options{Seed: 1, Faults: f})
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { require.NoError(r.t, r.Sim.Close()) })
+	return r.Sim
 }
 
 func (r *Rig) build(o Options) {
@@ -77,12 +93,13 @@ func (r *Rig) build(o Options) {
 	if o.Timeout == 0 {
 		o.Timeout = 2 * time.Second
 	}
-	if o.Lease == 0 {
-		o.Lease = o.Timeout + worker.SendAllowance + 500*time.Millisecond
-	}
 	var err error
-	r.Connector, err = connectors.New(o.Connector, r.URL, connectors.Options{Timeout: o.Timeout})
+	r.Connector, err = connectors.New(o.Connector, connectors.Options{Address: r.URL, Key: o.Key, Timeout: o.Timeout, Grace: o.Grace})
 	require.NoError(r.t, err)
+	require.NoError(r.t, r.Connector.Identify(r.t.Context()))
+	if o.Lease == 0 {
+		o.Lease = r.Connector.Capabilities().AttemptTimeout() + worker.SendAllowance + 500*time.Millisecond
+	}
 	accounts := map[string]provider.Connector{fixture.Account: r.Connector}
 	log := zaptest.NewLogger(r.t)
 	r.Publisher = outcome.Publisher{Topic: event.TopicsWithPrefix("payonce").Events, Source: fixture.Source}
@@ -94,10 +111,12 @@ func (r *Rig) build(o Options) {
 }
 
 // WithProvider returns another worker of the rig's database and account that
-// sends to another address. It is not started.
+// sends to another address, which it takes for the same account. It is not started.
 func (r *Rig) WithProvider(url string) *worker.Worker {
 	r.t.Helper()
-	connector, err := connectors.New(r.Connector.Name(), url, connectors.Options{Timeout: r.Connector.Capabilities().Timeout})
+	connector, err := connectors.New(r.Connector.Name(), connectors.Options{
+		Address: url, Account: pspsim.AccountDefault, Timeout: r.Connector.Capabilities().Timeout,
+	})
 	require.NoError(r.t, err)
 	w, err := worker.New(worker.Config{
 		Name: "worker-2", Accounts: map[string]provider.Connector{fixture.Account: connector},
