@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,8 +42,8 @@ func TestP1_P2_P3_WhereverTheWireBreaksMoneyMovesOnceAndTheStateIsTrue(t *testin
 			})
 		}
 	})
-	if t.Failed() {
-		return
+	if t.Failed() || slices.Contains(stages, nil) {
+		return // there is no whole table: some worlds failed, or were not asked for
 	}
 	table := legend
 	for _, s := range stages {
