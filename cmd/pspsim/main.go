@@ -27,6 +27,9 @@ type serveCommand struct {
 	Data   string `env:"PAYONCE_PSPSIM_DATA" type:"path" help:"File that keeps charges over a restart. Without it they live in memory."`
 	Seed   uint64 `env:"PAYONCE_PSPSIM_SEED" default:"1" help:"Decides which requests meet which faults."`
 	Faults faults `env:"PAYONCE_PSPSIM_FAULTS" placeholder:"JSON" help:"Faults from the start, as in the body of PUT /faults."`
+
+	WebhookURL    string `env:"PAYONCE_PSPSIM_WEBHOOK_URL" placeholder:"URL" help:"Where webhooks are sent, as in PUT /webhooks. Without it none are."`
+	WebhookSecret string `env:"PAYONCE_PSPSIM_WEBHOOK_SECRET" placeholder:"whsec_…" help:"Signs the webhooks: whsec_ and 24 to 64 bytes in base64."`
 }
 
 type healthCommand struct {
@@ -57,7 +60,10 @@ func main() {
 
 // Run implements the command.
 func (c serveCommand) Run(ctx context.Context, all *commands) error {
-	server, err := pspsim.New(pspsim.Options{Seed: c.Seed, DataFile: c.Data, Faults: pspsim.Faults(c.Faults)})
+	server, err := pspsim.New(pspsim.Options{
+		Seed: c.Seed, DataFile: c.Data, Faults: pspsim.Faults(c.Faults),
+		Webhooks: pspsim.Webhooks{URL: c.WebhookURL, Secret: c.WebhookSecret},
+	})
 	if err != nil {
 		return err
 	}

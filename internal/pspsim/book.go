@@ -12,6 +12,7 @@ import (
 type book struct {
 	journal *journal
 	now     func() time.Time
+	tells   *messenger // nil while the data file is being read
 
 	mu       sync.Mutex
 	accounts map[string]*account
@@ -87,8 +88,10 @@ func (b *book) take(o order) result {
 	if refusal := b.judge(o, m); refusal != "" {
 		return result{refusal: refusal, mark: b.journal.append(refusalRecord(o, refusal, now))}
 	}
+	mark := b.journal.append(movementRecord(m, o.key, o.print))
 	b.add(m)
-	return result{movement: m, mark: b.journal.append(movementRecord(m, o.key, o.print))}
+	b.tell(m)
+	return result{movement: m, mark: mark}
 }
 
 // judge fills in what the movement comes to, or returns a refusal. A closed door
@@ -116,6 +119,19 @@ func (b *book) judge(o order, m *movement) (refusal string) {
 	}
 	m.status, m.reason = m.first, m.firstCode
 	return ""
+}
+
+// tell says how a movement stands now. The caller holds the lock and has appended
+// what it says to the journal.
+func (b *book) tell(m *movement) {
+	b.tells.tell(m.present(), b.latest)
+	if m.status == StatusPending {
+		b.tells.after(m.resolveAt.Sub(b.latest), func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.settleNow()
+		})
+	}
 }
 
 // attach finds the charge that a refund or void acts on.
@@ -155,8 +171,9 @@ func (b *book) closeDoor(reference string) ([]Movement, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.settleNow()
+	mark := b.journal.append(doorRecord(reference, now))
 	b.shut(reference)
-	return b.account(reference).present(time.Time{}), b.journal.append(doorRecord(reference, now))
+	return b.account(reference).present(time.Time{}), mark
 }
 
 func (b *book) shut(reference string) {
@@ -171,6 +188,7 @@ func (b *book) shut(reference string) {
 			if m.kind == kindRefund {
 				m.charge.refunded -= m.amount
 			}
+			b.tell(m)
 		}
 	}
 }

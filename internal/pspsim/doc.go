@@ -12,6 +12,9 @@
 // Faults are drawn from a hash of seed, reference and arrival number. The same
 // requests meet the same faults in every run, in any order of arrival.
 //
+// With PUT /webhooks it also tells what happened, signed as in Standard Webhooks,
+// and repeats each one until it is taken.
+//
 // It keeps everything that happened, about 0.6 KiB of memory for each charge with
 // its key, and forgets nothing: an oracle that forgets proves nothing.
 package pspsim

@@ -1,6 +1,7 @@
 package pspsim
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -140,6 +141,25 @@ func (s *Server) writeDurable(w http.ResponseWriter, mark uint64, body any) {
 
 func (s *Server) getOracle(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, s.book.oracle(r.URL.Query().Get("reference")))
+}
+
+func (s *Server) getWebhooks(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, s.tells.get().withoutSecret())
+}
+
+func (s *Server) putWebhooks(w http.ResponseWriter, r *http.Request) {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyBytesMax))
+	decoder.DisallowUnknownFields() // a misspelt fault would never be seen to fail
+	var wanted Webhooks
+	err := decoder.Decode(&wanted)
+	if err == nil {
+		err = s.SetWebhooks(wanted)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, codeInvalid, err.Error())
+		return
+	}
+	write(w, http.StatusOK, wanted.withoutSecret())
 }
 
 func (s *Server) getFaults(w http.ResponseWriter, _ *http.Request) {

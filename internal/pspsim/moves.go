@@ -61,6 +61,7 @@ func (s *Server) process(o order) (Step, result, error) {
 	o.outcome, o.pendingFor = step.outcome, p.pendingFor()
 	done, err := s.carryOut(o, step, p.faults)
 	if err == nil {
+		s.tells.awaitTaken(o.reference)
 		s.sleep(step.delayAfter)
 	}
 	return step, done, err

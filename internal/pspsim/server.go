@@ -23,8 +23,9 @@ type Options struct {
 	// DataFile, if given, keeps movements, keys and doors over a restart. Counts
 	// of sends start anew with it.
 	DataFile string
-	// Faults are in force from the start.
-	Faults Faults
+	// Faults are in force from the start, and so are Webhooks.
+	Faults   Faults
+	Webhooks Webhooks
 	// Now is the provider's clock: when keys are forgotten, pending movements come
 	// to their end, and an inquiry's lag is over. Nil is time.Now. Delays are real.
 	Now func() time.Time
@@ -40,6 +41,7 @@ type Server struct {
 	keys    *keyring
 	journal *journal
 	planner atomic.Pointer[planner]
+	tells   *messenger
 
 	closing   chan struct{} // ends all delays
 	endDelays func()
@@ -48,7 +50,7 @@ type Server struct {
 // New returns a provider that knows what its data file holds. It returns an error
 // for invalid faults and for a data file that it cannot read.
 func New(o Options) (*Server, error) {
-	if err := o.Faults.Validate(); err != nil {
+	if err := errors.Join(o.Faults.Validate(), o.Webhooks.Validate()); err != nil {
 		return nil, err
 	}
 	if o.Now == nil {
@@ -67,6 +69,9 @@ func New(o Options) (*Server, error) {
 		s.journal, s.book.journal = j, j
 	}
 	s.planner.Store(newPlanner(o.Faults, o.Seed))
+	s.tells = newMessenger(o.Seed, s.journal)
+	s.tells.set(o.Webhooks)
+	s.book.tells = s.tells
 	s.routes()
 	return s, nil
 }
@@ -82,6 +87,8 @@ func (s *Server) routes() {
 	s.mux.HandleFunc("GET /oracle", s.getOracle)
 	s.mux.HandleFunc("GET /faults", s.getFaults)
 	s.mux.HandleFunc("PUT /faults", s.putFaults)
+	s.mux.HandleFunc("GET /webhooks", s.getWebhooks)
+	s.mux.HandleFunc("PUT /webhooks", s.putWebhooks)
 	s.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 }
 
@@ -97,13 +104,23 @@ func (s *Server) SetFaults(f Faults) error {
 	return nil
 }
 
+// SetWebhooks does what PUT /webhooks does.
+func (s *Server) SetWebhooks(w Webhooks) error {
+	if err := w.Validate(); err != nil {
+		return err
+	}
+	s.tells.set(w)
+	return nil
+}
+
 // Oracle does what GET /oracle does.
 func (s *Server) Oracle() Oracle { return s.book.oracle("") }
 
-// Close ends all delays and closes the data file. Call it once, when no request is
+// Close ends all delays and webhooks and closes the data file. Call it once, when no request is
 // being served any more; Serve does.
 func (s *Server) Close() error {
 	s.endDelays()
+	s.tells.close()
 	return s.journal.close()
 }
 
@@ -122,6 +139,7 @@ func Serve(ctx context.Context, listener net.Listener, s *Server) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		s.endDelays()
+		s.tells.stop() // answers that wait for a webhook wait no more
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownWait)
 		defer cancel()
 		err := server.Shutdown(bounded)

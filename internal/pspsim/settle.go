@@ -48,6 +48,7 @@ func (b *book) void(charge *movement) {
 		charge.account.counts.Voided++
 	}
 	charge.status, charge.reason = StatusVoided, codeVoided
+	b.tell(charge)
 }
 
 // settleNow settles up to the present and returns it, in whole microseconds and
@@ -73,12 +74,14 @@ func (b *book) settle(now time.Time) {
 		if m.resolveTo == StatusCaptured && !lost {
 			m.status = StatusCaptured
 			b.post(m)
+			b.tell(m)
 			continue
 		}
 		m.status, m.reason = StatusDeclined, codeInsufficientFunds
 		if m.kind == kindRefund {
 			m.charge.refunded -= m.amount
 		}
+		b.tell(m)
 	}
 }
 
