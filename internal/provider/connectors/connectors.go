@@ -103,6 +103,22 @@ func Declared(name string) (provider.Capabilities, error) {
 	return connector.Capabilities(), nil
 }
 
+// Notifier returns what checks and reads the named connector's webhooks, and nil
+// where its provider sends none. It needs no credentials. Errors: an unknown name,
+// with the known ones.
+func Notifier(name string) (provider.Notifier, error) {
+	k, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	connector, err := k.build(k.anonymous)
+	if err != nil {
+		return nil, err
+	}
+	notifier, _ := connector.(provider.Notifier)
+	return notifier, nil
+}
+
 func find(name string) (kind, error) {
 	k, ok := registry[name]
 	if !ok {
