@@ -88,6 +88,9 @@ type Intake struct {
 	Service
 	Accounts
 	HTTPAddr Addr `env:"HTTP_ADDR"`
+	// WebhookSecrets are in the order of the accounts, with an empty item where an
+	// account has none: its webhooks are refused. Without the variable all are.
+	WebhookSecrets SecretsList `env:"PROVIDER_WEBHOOK_SECRETS" secret:"true"`
 }
 
 func (c Intake) withDefaults() Intake {

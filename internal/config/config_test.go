@@ -161,6 +161,27 @@ func TestO6_ABadValueIsRefusedWithWhatToSet(t *testing.T) {
 	}
 }
 
+func TestU8_SecretsOfWebhooksAreListedForEachAccount(t *testing.T) {
+	t.Parallel()
+	list := "PAYONCE_PROVIDER=card=simulated,card-b=stripe,card-c=stripe"
+	c, err := config.Load[config.Intake](workerEnviron(list, "PAYONCE_PROVIDER_WEBHOOK_SECRETS=whsec_1|whsec_2,,whsec_3"))
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"whsec_1", "whsec_2"}, nil, {"whsec_3"}}, [][]string{c.SecretsOf(0), c.SecretsOf(1), c.SecretsOf(2)})
+	require.NotContains(t, fmt.Sprintf("%v %+v", c, c), "whsec_")
+	for secrets, problem := range map[string]string{
+		"whsec_1,whsec_2":   "lists 3 accounts and PAYONCE_PROVIDER_WEBHOOK_SECRETS those of 2",
+		"whsec_1,whsec_2|,": "the secrets of number 2 hold an empty one",
+		"whsec_1,,whs ec":   "the secrets of number 3 hold an empty one, or a character that no secret has",
+	} {
+		_, err := config.Load[config.Intake](workerEnviron(list, "PAYONCE_PROVIDER_WEBHOOK_SECRETS="+secrets))
+		require.ErrorContains(t, err, problem)
+		require.NotContains(t, err.Error(), "whsec_")
+	}
+	c, err = config.Load[config.Intake](workerEnviron())
+	require.NoError(t, err)
+	require.Empty(t, c.SecretsOf(0))
+}
+
 func TestO6_AllProblemsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	check := func(config.Worker) []string { return []string{"the process's own check"} }

@@ -30,10 +30,12 @@ var help = map[string]string{
 	"PROVIDER_URL":         "the URLs of the accounts in PAYONCE_PROVIDER, in the same order, separated by commas; empty where the connector knows it",
 	"PROVIDER_KEY":         "the API keys of the accounts in PAYONCE_PROVIDER, in the same order, separated by commas; empty for an account without one",
 	"PROVIDER_ACCOUNT":     "the providers' names of the accounts in PAYONCE_PROVIDER, in the same order, separated by commas; empty where they are asked",
-	"PROVIDER_TIMEOUT":     "the longest time that one call to a provider may take, such as 5s",
-	"PROVIDER_SLOTS":       "the number of requests that may be in flight at one provider account, such as 128",
-	"LEASE":                "the time for which a claim holds, such as 15s; longer than PAYONCE_PROVIDER_TIMEOUT",
-	"WORKER_NAME":          "a name that no other worker has",
+	"PROVIDER_WEBHOOK_SECRETS": "the webhook secrets of the accounts in PAYONCE_PROVIDER, in the same order, separated by commas; " +
+		"several of one account separated by |; empty for an account without",
+	"PROVIDER_TIMEOUT": "the longest time that one call to a provider may take, such as 5s",
+	"PROVIDER_SLOTS":   "the number of requests that may be in flight at one provider account, such as 128",
+	"LEASE":            "the time for which a claim holds, such as 15s; longer than PAYONCE_PROVIDER_TIMEOUT",
+	"WORKER_NAME":      "a name that no other worker has",
 }
 
 // variable is one name that a process reads.

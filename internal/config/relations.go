@@ -12,10 +12,24 @@ const slotsMax = 4096
 // reported already and contradict nobody.
 
 func (c Intake) relations() []string {
+	var problems []string
 	if c.HTTPAddr == c.AdminAddr && !c.HTTPAddr.anyPort() {
-		return []string{fmt.Sprintf("PAYONCE_HTTP_ADDR and PAYONCE_ADMIN_ADDR are both %s: give them different ports", c.HTTPAddr)}
+		problems = append(problems, fmt.Sprintf("PAYONCE_HTTP_ADDR and PAYONCE_ADMIN_ADDR are both %s: give them different ports", c.HTTPAddr))
 	}
-	return nil
+	if accounts, lists := len(c.List), len(c.WebhookSecrets); accounts > 0 && lists > 0 && accounts != lists {
+		problems = append(problems, fmt.Sprintf("PAYONCE_PROVIDER lists %d accounts and PAYONCE_PROVIDER_WEBHOOK_SECRETS those of %d: "+
+			"give the secrets of each account, in the same order, and an empty item where it has none", accounts, lists))
+	}
+	return problems
+}
+
+// SecretsOf returns the webhook secrets of the account at an index of List. The
+// lists must have passed the checks.
+func (c Intake) SecretsOf(i int) []string {
+	if i >= len(c.WebhookSecrets) {
+		return nil
+	}
+	return c.WebhookSecrets[i]
 }
 
 func (c Relay) relations() []string { return nil }

@@ -134,6 +134,33 @@ func (l *KeyList) UnmarshalText(text []byte) error {
 // String hides the keys.
 func (KeyList) String() string { return "(hidden)" }
 
+// SecretsList holds the secrets of accounts, any number for each, which it does not
+// show.
+type SecretsList [][]string
+
+// UnmarshalText reads lists of secrets, separated by commas; the secrets of one
+// account are separated by |. An item may be empty. No message holds a secret.
+func (l *SecretsList) UnmarshalText(text []byte) error {
+	items := split(string(text))
+	lists := make(SecretsList, len(items))
+	for i, item := range items {
+		if item == "" {
+			continue
+		}
+		for secret := range strings.SplitSeq(item, "|") {
+			if secret == "" || strings.ContainsFunc(secret, func(r rune) bool { return r <= ' ' || r > '~' }) {
+				return fmt.Errorf("the secrets of number %d hold an empty one, or a character that no secret has", i+1)
+			}
+			lists[i] = append(lists[i], secret)
+		}
+	}
+	*l = lists
+	return nil
+}
+
+// String hides the secrets.
+func (SecretsList) String() string { return "(hidden)" }
+
 // IDList holds providers' own names of accounts.
 type IDList []string
 
