@@ -63,7 +63,7 @@ type Service struct {
 // Services are the long-running processes, in the order in which a payment meets
 // them.
 var Services = []Service{
-	service("intake", Intake, checkIntake),
+	service("intake", Intake, checkIntake, checkWebhooks),
 	service("relay", Relay),
 	service("worker", Worker, checkWorker),
 	service("reconciler", Reconciler, checkReconciler),

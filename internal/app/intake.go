@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -11,11 +12,13 @@ import (
 	"github.com/payonce/payonce/internal/httpapi"
 	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/webhook"
 	"github.com/payonce/payonce/pkg/event"
 )
 
-// intakeConnsMax leaves connections for reads and API keys beside the committers'.
-const intakeConnsMax = accept.ConnsMax + 8
+// intakeConnsMax leaves connections for reads and API keys beside the committers' and
+// the webhooks'.
+const intakeConnsMax = accept.ConnsMax + webhook.StoresMax + 8
 
 // Intake takes payments on over HTTP until ctx ends. It knows neither Kafka nor a
 // provider.
@@ -32,7 +35,14 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	committer := accept.NewCommitter(r.pool, accept.Rules{
 		Topic: topicsOf(c.Topics).Requests, Source: event.Source(string(c.Cell)), Chargeable: judge,
 	})
-	api := httpapi.New(httpapi.Config{Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Log: log})
+	sources, err := webhookSources(c, log)
+	if err != nil {
+		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
+	}
+	api := httpapi.New(httpapi.Config{
+		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Log: log,
+		Webhooks: webhook.NewReceiver(r.pool, sources, time.Now, log),
+	})
 	server, err := httpapi.NewServer(api, log)
 	if err != nil {
 		return fmt.Errorf("making the HTTP server: %w", err)

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// reconcilerConnsMax serves its loops, the applier and the looks in hand, which
-	// take a connection for a moment each.
-	reconcilerConnsMax = 16
+	// reconcilerConnsMax serves its loops, the appliers, and the looks and webhooks in
+	// hand, which take a connection for a moment each.
+	reconcilerConnsMax = 24
 	// looksAllowance is what the looks in hand may take beyond the provider's
 	// timeouts of their two questions.
 	looksAllowance = 5 * time.Second
@@ -38,8 +38,11 @@ func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error
 	publisher := publisher(c.Service)
 	applier := outcome.NewApplier(r.pool, publisher)
 	reconciler := &reconcile.Reconciler{Pool: r.pool, Accounts: served, Publisher: publisher, Applier: applier, Log: log}
+	events := reconcile.NewEvents(reconciler)
 	return r.run(ctx, nil, nil,
 		lifecycle.Part{Name: "reconciler", Run: endless(reconciler.Run), StopWait: 2*c.Timeout + looksAllowance},
+		lifecycle.Part{Name: "webhooks", Run: endless(events.Run), StopWait: c.Timeout + looksAllowance},
+		committing("webhooks' applier", events.RunApplier),
 		committing("applier", applier.Run),
 	)
 }

@@ -55,6 +55,13 @@ var packages = arrows{
 		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
 		{pkg: "internal/pspsim"},
 
+		{
+			pkg:     "internal/webhook",
+			imports: "internal/postgres internal/provider",
+			modules: "pgx uuid zap",
+			tests:   "internal/provider/simulated internal/pspsim",
+		},
+
 		// The hops, left to right.
 		{
 			pkg: "internal/accept",
@@ -63,9 +70,11 @@ var packages = arrows{
 			modules: "json otel pgx uuid",
 		},
 		{
-			pkg:     "internal/httpapi",
-			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres pkg/payment",
+			pkg: "internal/httpapi",
+			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
+				"internal/provider internal/webhook pkg/payment",
 			modules: "json pgx uuid zap",
+			tests:   "internal/provider/simulated internal/pspsim",
 		},
 		{
 			pkg:     "internal/relay",
@@ -87,9 +96,9 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/reconcile",
-			imports: "internal/casework internal/evidence internal/lifecycle internal/operation " +
-				"internal/outcome internal/provider pkg/payment",
-			modules: "pgx sync zap",
+			imports: "internal/casework internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
+				"internal/outcome internal/provider internal/webhook pkg/payment",
+			modules: "pgx sync uuid zap",
 			tests:   "internal/ledger internal/provider/connectors internal/pspsim",
 		},
 
@@ -98,7 +107,7 @@ var packages = arrows{
 			pkg: "internal/app",
 			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle " +
 				"internal/merchant internal/outcome internal/postgres internal/provider " +
-				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/worker " +
+				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
 				"pkg/event pkg/money",
 			modules: "kgo pgx x509roots zap",
 			tests:   "internal/pspsim",
@@ -211,6 +220,7 @@ var tables = owners{
 		{pkg: "internal/outbox", tables: "outbox outbox_lane outbox_parked"},
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
 		{pkg: "internal/casework", tables: "payment_case payment_case_history"},
+		{pkg: "internal/webhook", tables: "provider_event provider_event_conflict"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
 		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation

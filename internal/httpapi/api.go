@@ -1,6 +1,7 @@
 // Package httpapi is the HTTP door: JSON in, payments and problem documents out.
 //
 //	POST /v1/payments, GET /v1/payments/{id} ──> accept, operation
+//	POST /v1/providers/{account}/webhooks ──> webhook
 //
 // Every answer that is not a payment is an RFC 9457 problem document that says
 // whether sending the same request again can help. Bodies, API keys, idempotency
@@ -17,6 +18,7 @@ import (
 
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/webhook"
 )
 
 const (
@@ -38,23 +40,27 @@ type Config struct {
 	Pool      *pgxpool.Pool
 	Merchants *merchant.Directory
 	Committer *accept.Committer // its Run must be running
+	Webhooks  *webhook.Receiver
 	Log       *zap.Logger
 }
 
 type api struct {
 	Config
-	inFlight chan struct{}
+	inFlight         chan struct{}
+	webhooksInFlight chan struct{}
 }
 
 // New returns the handler of the API.
 func New(c Config) http.Handler {
-	a := &api{Config: c, inFlight: make(chan struct{}, InFlightMax)}
+	a := &api{Config: c, inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax)}
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/payments", a.authenticated(a.postPayment))
 	mux.Handle("GET /v1/payments/{id}", a.authenticated(a.getPayment))
+	mux.Handle("POST /v1/providers/{account}/webhooks", bounded(a, a.webhooksInFlight, a.postWebhook))
 	// Less specific patterns, for answers that net/http would give in plain text.
 	mux.Handle("/v1/payments", a.endpoint(notAllowed("POST")))
 	mux.Handle("/v1/payments/{id}", a.endpoint(notAllowed("GET, HEAD")))
+	mux.Handle("/v1/providers/{account}/webhooks", a.endpoint(notAllowed("POST")))
 	mux.Handle("/", a.endpoint(notFound))
 	return a.observed(mux)
 }
@@ -67,11 +73,13 @@ type merchantEndpoint func(http.ResponseWriter, *http.Request, merchant.Merchant
 
 // endpoint makes problem documents of errors, and bounds time and number of the
 // requests at work.
-func (a *api) endpoint(serve endpoint) http.Handler {
+func (a *api) endpoint(serve endpoint) http.Handler { return bounded(a, a.inFlight, serve) }
+
+func bounded(a *api, inFlight chan struct{}, serve endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case a.inFlight <- struct{}{}:
-			defer func() { <-a.inFlight }()
+		case inFlight <- struct{}{}:
+			defer func() { <-inFlight }()
 		default:
 			a.fail(w, r, overloaded.failure("Too many requests are being worked on."))
 			return

@@ -39,19 +39,26 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, unsupportedMedia.failure("Send the body without a content encoding.")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyBytesMax))
+	body, err := readBytes(w, r, BodyBytesMax)
+	if err == nil && len(body) == 0 {
+		return nil, malformedBody.failure("The body is empty.")
+	}
+	return body, err
+}
+
+// readBytes reads a whole body of at most limit bytes, as it came.
+func readBytes(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		f := bodyTooLarge.failure(fmt.Sprintf("The body has more than %d bytes.", BodyBytesMax))
-		f.Limit = BodyBytesMax
+		f := bodyTooLarge.failure(fmt.Sprintf("The body has more than %d bytes.", limit))
+		f.Limit = limit
 		return nil, f
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, bodyTooSlow.failure("The body did not arrive in time.")
 	case err != nil:
 		return nil, malformedBody.failure("The body ended before its end.")
-	case len(body) == 0:
-		return nil, malformedBody.failure("The body is empty.")
 	}
 	return body, nil
 }

@@ -44,6 +44,8 @@ var (
 	requestInProgress  = problem{"request-in-progress", "A request for this key or payment is being worked on", http.StatusConflict, true}
 	overloaded         = problem{"overloaded", "Too many requests at once", http.StatusServiceUnavailable, true}
 	serviceUnavailable = problem{"unavailable", "The service cannot answer at the moment", http.StatusServiceUnavailable, true}
+	webhookUnsigned    = problem{"webhook-not-signed", "The webhook is not signed with one of the secrets", http.StatusUnauthorized, false}
+	webhookTooOld      = problem{"webhook-too-old", "The webhook's signed time is too far from now", http.StatusBadRequest, false}
 	internalError      = problem{"internal-error", "Something went wrong here", http.StatusInternalServerError, true}
 )
 
@@ -115,7 +117,9 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 	header := w.Header()
 	switch f.Status {
 	case http.StatusUnauthorized:
-		header.Set("WWW-Authenticate", `Bearer realm="payonce"`)
+		if f.Type == problemPrefix+unauthorized.Name {
+			header.Set("WWW-Authenticate", `Bearer realm="payonce"`)
+		}
 	case http.StatusServiceUnavailable, http.StatusConflict:
 		if f.Retryable {
 			header.Set("Retry-After", retryAfter)
