@@ -53,7 +53,7 @@ func TestO6_AProviderThatCannotBeCalledIsToldAtStart(t *testing.T) {
 		says    string
 	}{
 		"no key":         {[]string{"PAYONCE_PROVIDER=card=stripe"}, "provider account card: stripe needs an API key"},
-		"no URL":         {[]string{"PAYONCE_PROVIDER_URL=,http://a", "PAYONCE_PROVIDER=card=simulated,b=simulated"}, "card: simulated needs the provider's URL"},
+		"no URL":         {[]string{"PAYONCE_PROVIDER_URL=,http://a", "PAYONCE_PROVIDER=card=simulated,b=simulated"}, "simulated needs the provider's URL"},
 		"a key too many": {[]string{"PAYONCE_PROVIDER_KEY=sk_test_s3cret"}, "provider account card: simulated takes no API key"},
 		"another key":    {[]string{"PAYONCE_PROVIDER=card=stripe", "PAYONCE_PROVIDER_KEY=pk_test_s3cret"}, "must be a secret key"},
 		"keys of others": {[]string{"PAYONCE_PROVIDER_KEY=,sk_test_s3cret"}, "PAYONCE_PROVIDER lists 1 accounts and PAYONCE_PROVIDER_KEY 2 keys"},
