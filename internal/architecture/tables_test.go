@@ -99,7 +99,7 @@ var packages = arrows{
 			imports: "internal/casework internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider internal/webhook pkg/payment",
 			modules: "pgx sync uuid zap",
-			tests:   "internal/ledger internal/provider/connectors internal/pspsim",
+			tests:   "internal/ledger internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
 		},
 
 		// Processes.
@@ -215,12 +215,13 @@ var tables = owners{
 	rows: []owner{
 		{pkg: "internal/merchant", tables: "merchant api_key"},
 		{pkg: "internal/idempotency", tables: "idempotency_key"},
-		{pkg: "internal/operation", tables: "invoice_identity reference_identity payment operation attempt payment_history"},
-		{pkg: "internal/evidence", tables: "evidence"},
+		{pkg: "internal/operation", tables: "invoice_identity reference_identity payment operation attempt payment_history epoch"},
+		{pkg: "internal/evidence", tables: "evidence operator_statement"},
 		{pkg: "internal/outbox", tables: "outbox outbox_lane outbox_parked"},
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
 		{pkg: "internal/casework", tables: "payment_case payment_case_history"},
 		{pkg: "internal/webhook", tables: "provider_event provider_event_conflict"},
+		{pkg: "internal/drift", tables: "drift_scanned drift_scan drift_seen drift_question drift_later drift_finding"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
 		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation

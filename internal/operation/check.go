@@ -36,7 +36,10 @@ type Check struct {
 	NotFoundAskedAt   *time.Time // the newest inquiry that found nothing
 	DoorClosedAt      *time.Time // the newest closing of the door
 	Closing           bool       // the provider was, or may have been, asked to close the door
-	Recipe            string     // of the first attempt, whose bytes a resend has; empty without attempts
+	Recipe            string     // of the first attempt that is known, whose bytes a resend has; empty without one
+	// Lost means that attempts, and what they left behind, may have been lost with
+	// commits of the database (see Epoch).
+	Lost bool
 }
 
 //go:embed take_checks.sql
@@ -55,7 +58,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
 			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
-			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe)
+			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe, &c.Lost)
 		if err != nil {
 			return Check{}, err
 		}

@@ -13,6 +13,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                AND o.state = 'created'
                                AND (o.charge_before IS NULL OR o.charge_before > payonce_now())
                                AND NOT provider_may_hold(o.id)
+                               -- What was there when commits were lost may have been sent by then.
+                               AND o.created_at > coalesce((SELECT max(bumped_at) FROM epoch), '-infinity')
                                -- What was begun at one account of the provider is not sent to
                                -- another. The account follows the @ of a recipe.
                                AND NOT (o.fence > 0 AND EXISTS (SELECT

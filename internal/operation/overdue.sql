@@ -10,6 +10,8 @@ FROM unnest($1::text[]) AS served (account)
                                AND waits_for = 'machine'
                                AND (next_check_at IS NULL OR next_check_at <= (SELECT payonce_now())) -- put off
                                AND charge_before <= (SELECT payonce_now())
+                               -- What was there when commits were lost is asked about first.
+                               AND created_at > coalesce((SELECT max(bumped_at) FROM epoch), '-infinity')
                              ORDER BY charge_before
                              LIMIT $2) AS overdue
 ORDER BY overdue.charge_before

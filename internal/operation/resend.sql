@@ -14,7 +14,12 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  AND o.resend_fence = o.fence
                  AND (o.charge_before IS NULL OR o.charge_before > clock.at)
                  AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id AND NOT a.not_sent) + served.horizon
-                 AND served.recipe = (SELECT a.recipe FROM attempt a WHERE a.operation_id = o.id ORDER BY a.fence LIMIT 1)
+                 -- By which recipe a lost attempt was made is not known. With another one than ours the
+                 -- provider sees the same key, and takes nothing again.
+                 AND served.recipe = coalesce((SELECT a.recipe FROM attempt a
+                                               WHERE a.operation_id = o.id AND a.epoch_id IS NULL
+                                               ORDER BY a.fence LIMIT 1), served.recipe)
+                 AND NOT awaits_epoch(o.id, o.created_at)
                  AND NOT provider_may_hold(o.id)
                  -- Nothing is sent towards a door that is being closed.
                  AND NOT EXISTS (SELECT FROM evidence e WHERE e.operation_id = o.id AND e.source = 'closure')

@@ -31,10 +31,12 @@ SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currenc
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
        e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
-       coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id ORDER BY fence LIMIT 1), '')
+       coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1), ''),
+       a.lost
 FROM taken t
          JOIN payment p ON p.id = t.payment_id
-         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send, count(*) AS sends
+         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send, count(*) AS sends,
+                                    coalesce(bool_or(epoch_id IS NOT NULL), false) AS lost
                              FROM attempt
                              WHERE operation_id = t.id AND NOT not_sent) AS a
          CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,

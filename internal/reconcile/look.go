@@ -45,7 +45,7 @@ type look struct {
 // pending asks how it went. The provider has the operation, so there is nothing
 // to resend and no door to close.
 func (l *look) pending(ctx context.Context) error {
-	if !l.connector.Capabilities().Inquiry.Supported {
+	if !l.capabilities().Inquiry.Supported {
 		return l.again(ctx, operation.PersonInterval, operation.Person)
 	}
 	open, _, err := l.inquire(ctx)
@@ -168,11 +168,19 @@ func (l *look) schedule() time.Duration {
 // capabilities are the provider's, without its keys where a resend would not have
 // the first attempt's bytes (the connector's recipe has changed since, or nothing
 // was ever sent from here), and where the door is being closed. An order to resend
-// would only be withdrawn again.
+// would only be withdrawn again. An attempt that was lost is resent by our recipe.
+//
+// Where the object of a prepared charge may have been lost, the provider cannot be
+// asked: without an id the answer would be that nothing was ever prepared. The key
+// still finds it.
 func (l *look) capabilities() provider.Capabilities {
 	c := l.connector.Capabilities()
-	if l.check.Closing || l.check.Recipe != l.connector.Recipe() {
+	known := l.check.Recipe == l.connector.Recipe() || (l.check.Recipe == "" && l.check.Lost)
+	if l.check.Closing || !known {
 		c.Key = provider.Key{}
+	}
+	if l.check.Lost && c.Prepares && l.check.Kind == payment.KindCharge && l.check.ProviderObjectID == nil {
+		c.Inquiry, c.VoidByReference = provider.Inquiry{}, false
 	}
 	return c
 }

@@ -1,0 +1,1 @@
+SELECT pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8
