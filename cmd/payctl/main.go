@@ -28,6 +28,9 @@ type commands struct {
 	Topics   topicsCommand   `cmd:"" help:"Kafka topics."`
 	Merchant merchantCommand `cmd:"" help:"Merchants and their API keys."`
 	Provider providerCommand `cmd:"" help:"Payment providers."`
+	Unknown  unknownCommand  `cmd:"" help:"Operations whose outcome is not known."`
+	Case     caseCommand     `cmd:"" help:"What contradicts the books: late, double and wrong money."`
+	Epoch    epochCommand    `cmd:"" help:"Commits that the database lost."`
 	Config   configCommand   `cmd:"" help:"Configuration."`
 	Demo     demoCommand     `cmd:"" help:"Run the whole pipeline under faults, here and now, and check its promises."`
 	Service  serviceCommand  `cmd:"" hidden:"" help:"Run a service, as its own program would."`
@@ -48,7 +51,7 @@ func main() {
 
 func run(ctx context.Context, arguments []string, t terminal) int {
 	exited := -1 // by --help
-	parser := kong.Must(&commands{}, kong.Name("payctl"), kong.Description(description), demoHelp,
+	parser := kong.Must(&commands{}, kong.Name("payctl"), kong.Description(description), demoHelp, kong.Vars{"bump_help": epochHelp},
 		kong.Writers(t.out, t.errOut), kong.Exit(func(code int) { exited = code }))
 	parsed, err := parser.Parse(arguments)
 	if exited >= 0 {

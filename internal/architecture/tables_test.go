@@ -105,11 +105,11 @@ var packages = arrows{
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/config internal/httpapi internal/kafka internal/lifecycle " +
-				"internal/merchant internal/outcome internal/postgres internal/provider " +
+			imports: "internal/accept internal/casework internal/config internal/evidence internal/httpapi internal/kafka " +
+				"internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres internal/provider " +
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
-				"pkg/event pkg/money",
-			modules: "kgo pgx x509roots zap",
+				"pkg/event pkg/money pkg/payment",
+			modules: "kgo pgx uuid x509roots zap",
 			tests:   "internal/pspsim",
 		},
 		{
@@ -135,7 +135,8 @@ var packages = arrows{
 		{
 			pkg:     "cmd/payctl",
 			imports: "internal/app internal/demo internal/lifecycle",
-			modules: "kong term zap",
+			modules: "kong term uuid zap",
+			tests:   "internal/evidence internal/operation internal/outcome",
 		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.
@@ -221,7 +222,6 @@ var tables = owners{
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
 		{pkg: "internal/casework", tables: "payment_case payment_case_history"},
 		{pkg: "internal/webhook", tables: "provider_event provider_event_conflict"},
-		{pkg: "internal/drift", tables: "drift_scanned drift_scan drift_seen drift_question drift_later drift_finding"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
 		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation

@@ -166,3 +166,16 @@ type MerchantTool struct {
 }
 
 func (c MerchantTool) withDefaults() MerchantTool { return c }
+
+// OperatorTool is what the commands of payctl read that show and decide what waits.
+// Cell and topics must be those of the services: what is decided is published by them.
+type OperatorTool struct {
+	DatabaseURL DatabaseURL `env:"DATABASE_URL,required" secret:"true"`
+	Cell        Cell        `env:"CELL"`
+	Topics
+}
+
+func (c OperatorTool) withDefaults() OperatorTool {
+	c.Cell, c.Topics = cellDefault, c.Topics.withDefaults()
+	return c
+}

@@ -67,7 +67,7 @@ func variablesIn(t reflect.Type) []variable {
 // known are the variables of all processes: a shared environment is no mistake.
 var known = slices.Concat(
 	namesOf(Intake{}), namesOf(Relay{}), namesOf(Worker{}), namesOf(Reconciler{}),
-	namesOf(Migrate{}), namesOf(TopicsTool{}), namesOf(MerchantTool{}),
+	namesOf(Migrate{}), namesOf(TopicsTool{}), namesOf(MerchantTool{}), namesOf(OperatorTool{}),
 )
 
 // othersPrefixes begin names that programs beside the services read.

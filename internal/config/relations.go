@@ -69,6 +69,7 @@ func (c Providers) relations() []string {
 func (c Migrate) relations() []string      { return nil }
 func (c TopicsTool) relations() []string   { return nil }
 func (c MerchantTool) relations() []string { return nil }
+func (c OperatorTool) relations() []string { return nil }
 
 func notPositive(name string, d time.Duration) string {
 	return fmt.Sprintf("%s is %s: set it to a time above zero", name, d)

@@ -33,13 +33,12 @@ type Statement struct {
 //go:embed statement.sql
 var statementSQL string
 
-// Keep stores the statement word for word and returns the evidence that it is, which
-// the caller applies in the same transaction. A "not taken" covers every attempt that
-// was over when it was said.
-func (s Statement) Keep(ctx context.Context, tx pgx.Tx) (Evidence, error) {
-	said, err := json.Marshal(s.words())
+// Evidence is what the statement proves. A "not taken" covers every attempt that was
+// over when it was said.
+func (s Statement) Evidence() (Evidence, error) {
+	said, err := s.words()
 	if err != nil {
-		return Evidence{}, fmt.Errorf("rendering a statement about operation %s: %w", s.OperationID, err)
+		return Evidence{}, err
 	}
 	e := Evidence{
 		OperationID: s.OperationID, Source: Operator, Verdict: s.Verdict, Amount: s.Amount, ProviderObjectID: s.ProviderObjectID,
@@ -48,19 +47,31 @@ func (s Statement) Keep(ctx context.Context, tx pgx.Tx) (Evidence, error) {
 	if s.Verdict == payment.VerdictNotTaken {
 		e.CoversUntil = s.AskedAt
 	}
-	if _, err := tx.Exec(ctx, statementSQL, e.Hash[:], s.OperationID, s.Who, s.Reason, said); err != nil {
-		return Evidence{}, fmt.Errorf("keeping a statement about operation %s: %w", s.OperationID, err)
-	}
 	return e, nil
 }
 
-// words are what is hashed. Their order is that of the fields.
-func (s Statement) words() any {
+// Keep stores the statement word for word. It comes after the evidence was applied, in
+// the same transaction: before that, the caller would hold the operation's row ahead
+// of its payment's.
+func (s Statement) Keep(ctx context.Context, tx pgx.Tx) error {
+	said, err := s.words()
+	if err != nil {
+		return err
+	}
+	hash := sha256.Sum256(said)
+	if _, err := tx.Exec(ctx, statementSQL, hash[:], s.OperationID, s.Who, s.Reason, said); err != nil {
+		return fmt.Errorf("keeping a statement about operation %s: %w", s.OperationID, err)
+	}
+	return nil
+}
+
+// words are what is hashed, in the order of the fields.
+func (s Statement) words() ([]byte, error) {
 	amount := ""
 	if !s.Amount.IsZero() {
 		amount = s.Amount.String()
 	}
-	return struct {
+	said, err := json.Marshal(struct {
 		Operation uuid.UUID `json:"operation"`
 		Verdict   string    `json:"verdict"`
 		Amount    string    `json:"amount,omitempty"`
@@ -68,5 +79,9 @@ func (s Statement) words() any {
 		Who       string    `json:"who"`
 		Reason    string    `json:"reason"`
 		AskedAt   time.Time `json:"askedAt"`
-	}{s.OperationID, s.Verdict.String(), amount, s.ProviderObjectID, s.Who, s.Reason, s.AskedAt.UTC()}
+	}{s.OperationID, s.Verdict.String(), amount, s.ProviderObjectID, s.Who, s.Reason, s.AskedAt.UTC()})
+	if err != nil {
+		return nil, fmt.Errorf("rendering a statement about operation %s: %w", s.OperationID, err)
+	}
+	return said, nil
 }

@@ -1,0 +1,16 @@
+-- The same operations as waiting.sql, all pages of them. Money is at risk while it is
+-- not known whether it moved.
+WITH open AS MATERIALIZED (SELECT id FROM operation WHERE next_check_at IS NOT NULL
+                           UNION
+                           SELECT id FROM operation WHERE lease_until IS NOT NULL)
+SELECT o.provider_account, o.currency, count(*), count(*) FILTER (WHERE o.state = 'unknown'),
+       (coalesce(sum(o.amount_minor) FILTER (WHERE o.state = 'unknown'), 0))::text,
+       count(*) FILTER (WHERE o.waits_for = 'person'), min(coalesce(o.open_since, o.created_at)), payonce_now()
+FROM open
+         JOIN operation o ON o.id = open.id
+WHERE (o.state IN ('pending', 'unknown') OR o.waits_for = 'person')
+  AND ($1::text = '' OR o.provider_account = $1)
+  AND ($2::text = '' OR o.waits_for = $2)
+  AND coalesce(o.open_since, o.created_at) <= payonce_now() - $3::interval
+GROUP BY o.provider_account, o.currency
+ORDER BY o.provider_account, o.currency
