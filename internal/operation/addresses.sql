@@ -1,3 +1,3 @@
-SELECT id, payment_id, provider_account
+SELECT id, payment_id, kind, provider_account
 FROM operation
 WHERE id = ANY ($1::uuid[])

@@ -35,6 +35,9 @@ type Claim struct {
 	Lease time.Duration
 	// Allowance is added to the lease's end for bytes already under way.
 	Allowance time.Duration
+	// Lines are what ClaimDue takes of the due list. Without any it takes everything
+	// that the served accounts have.
+	Lines []Line
 }
 
 // Attempt is permission to send one request for one operation. It exists only
@@ -126,7 +129,9 @@ func unclaimed(ids []uuid.UUID, claimed []Attempt) []uuid.UUID {
 }
 
 func (c Claim) lockDue(ctx context.Context, tx pgx.Tx, limit int) (first, again []uuid.UUID, err error) {
-	rows, err := tx.Query(ctx, dueSQL, c.accounts(), limit)
+	lines := c.lines(limit)
+	rows, err := tx.Query(ctx, dueSQL, postgres.Column(lines, func(l Line) string { return l.Account }),
+		postgres.Column(lines, func(l Line) string { return string(l.Kind) }), postgres.Column(lines, func(l Line) int { return l.Most }), limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the due list: %w", err)
 	}
@@ -161,6 +166,19 @@ func (c Claim) lockDue(ctx context.Context, tx pgx.Tx, limit int) (first, again 
 	return first, again, nil
 }
 
+func (c Claim) lines(limit int) []Line {
+	if len(c.Lines) > 0 {
+		return c.Lines
+	}
+	var all []Line
+	for _, served := range c.Served {
+		for _, kind := range payment.Kinds {
+			all = append(all, Line{Account: served.Account, Kind: kind, Most: limit})
+		}
+	}
+	return all
+}
+
 func (c Claim) resend(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) ([]Attempt, error) {
 	horizons := postgres.Column(c.Served, func(s Served) time.Duration { return s.Horizon })
 	rows, err := tx.Query(ctx, resendSQL, ids, c.accounts(), c.recipes(), horizons, c.Worker, c.Lease, c.Allowance)
@@ -192,6 +210,7 @@ func Park(ctx context.Context, tx pgx.Tx, ids []uuid.UUID, after time.Duration, 
 // Address is what never changes about an operation and says where it belongs.
 type Address struct {
 	OperationID, PaymentID uuid.UUID
+	Kind                   payment.Kind
 	ProviderAccount        string
 }
 
@@ -203,7 +222,7 @@ func Addresses(ctx context.Context, q Querier, ids []uuid.UUID) (map[uuid.UUID]A
 	}
 	addresses := make(map[uuid.UUID]Address, len(ids))
 	var a Address
-	_, err = pgx.ForEachRow(rows, []any{&a.OperationID, &a.PaymentID, &a.ProviderAccount}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&a.OperationID, &a.PaymentID, &a.Kind, &a.ProviderAccount}, func() error {
 		addresses[a.OperationID] = a
 		return nil
 	})

@@ -136,6 +136,6 @@ func TestAddressesOfUnknownIDsAreAbsent(t *testing.T) {
 	found, err := operation.Addresses(t.Context(), b.App, []uuid.UUID{uuid.New(), p.OperationID})
 	require.NoError(t, err)
 	require.Equal(t, map[uuid.UUID]operation.Address{
-		p.OperationID: {OperationID: p.OperationID, PaymentID: p.PaymentID, ProviderAccount: fixture.Account},
+		p.OperationID: {OperationID: p.OperationID, PaymentID: p.PaymentID, Kind: payment.KindCharge, ProviderAccount: fixture.Account},
 	}, found)
 }

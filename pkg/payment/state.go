@@ -18,6 +18,9 @@ const (
 	KindVoid   Kind = "void"
 )
 
+// Kinds are all of them.
+var Kinds = [...]Kind{KindCharge, KindRefund, KindVoid}
+
 // OperationState is where one money movement stands.
 type OperationState string
 
