@@ -164,7 +164,7 @@ var packages = arrows{
 			pkg: "internal/testkit/rig", // worker and reconciler around a simulated provider
 			imports: "internal/operation internal/outcome internal/provider internal/provider/connectors internal/pspsim " +
 				"internal/reconcile internal/testkit internal/testkit/fixture internal/worker pkg/event pkg/payment",
-			modules: "testify uuid zap",
+			modules: "kgo testify uuid zap",
 		},
 		{
 			pkg:     "internal/testkit/settle", // outcomes, for tests of what came before

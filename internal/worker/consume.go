@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +18,7 @@ import (
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/inbox"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // claimLockWait keeps one held payment from keeping a group of messages waiting;
@@ -52,11 +55,11 @@ type taker struct {
 	worker   *Worker
 	started  time.Time
 	attempts []operation.Attempt
-	held     map[*gate]int // slots taken for this transaction and not launched
+	held     map[*circuit]int // slots taken for this transaction and not launched
 }
 
 // take claims as many of the operations as there are free slots for and parks
-// the rest: an open breaker, a provider that is slow, an account of others. A
+// the rest: an open breaker, a provider that is slow, a line, an account of others. A
 // parked operation is due at once and the due list takes it as slots come free,
 // so that the message's transaction never waits for a provider.
 func (t *taker) take(ctx context.Context, tx pgx.Tx, messages []inbox.Received) error {
@@ -65,19 +68,19 @@ func (t *taker) take(ctx context.Context, tx pgx.Tx, messages []inbox.Received) 
 	if err := groupcommit.SetLockWait(ctx, tx, claimLockWait); err != nil {
 		return err
 	}
-	byAccount, err := t.addresses(ctx, tx, messages)
+	byLine, err := t.addresses(ctx, tx, messages)
 	if err != nil {
 		return err
 	}
 	var admitted []uuid.UUID
 	parked := map[string][]uuid.UUID{} // by reason
-	for account, ids := range byAccount {
-		n, reason := t.admit(account, len(ids))
+	for l, ids := range byLine {
+		n, reason := t.admit(l, len(ids))
 		admitted = append(admitted, ids[:n]...)
 		parked[reason] = append(parked[reason], ids[n:]...)
 	}
 	if len(admitted) > 0 {
-		if t.attempts, err = t.worker.claimFor().Claim(ctx, tx, admitted); err != nil {
+		if t.attempts, err = t.worker.claimFor(t.gates()...).Claim(ctx, tx, admitted); err != nil {
 			return err
 		}
 	}
@@ -89,28 +92,32 @@ func (t *taker) take(ctx context.Context, tx pgx.Tx, messages []inbox.Received) 
 	return nil
 }
 
-// admit takes slots for up to wanted operations of an account, and says why the
-// others have to wait.
-func (t *taker) admit(account string, wanted int) (int, string) {
-	g, served := t.worker.gates[account]
-	switch {
-	case !served:
-		return 0, ReasonNotServed
-	case !g.identified():
-		return 0, ReasonNotIdentified
-	case g.open():
-		return 0, ReasonBreakerOpen
-	}
-	n := g.admit(wanted)
-	t.held[g] += n
-	return n, ReasonNoSlot
+// line is what goes through one circuit.
+type line struct {
+	account string
+	kind    payment.Kind
 }
+
+// admit takes slots for up to wanted operations of a line, and says why the others
+// have to wait.
+func (t *taker) admit(l line, wanted int) (int, string) {
+	g, served := t.worker.gates[l.account]
+	if !served {
+		return 0, ReasonNotServed
+	}
+	c := g.circuits[l.kind]
+	n, reason := c.admitNew(wanted)
+	t.held[c] += n
+	return n, reason
+}
+
+func (t *taker) gates() []*gate { return slices.Collect(maps.Values(t.worker.gates)) }
 
 // committed launches what the transaction claimed. Slots of operations that were
 // not there to be claimed go back.
 func (t *taker) committed(ctx context.Context, _ []inbox.Received) {
 	for _, a := range t.attempts {
-		t.held[t.worker.gates[a.ProviderAccount]]--
+		t.held[t.worker.circuit(a)]--
 	}
 	t.worker.launch(ctx, t.attempts, t.started)
 	t.attempts = nil
@@ -127,13 +134,13 @@ func (t *taker) aborted(ctx context.Context) {
 
 // drop forgets what was taken and not launched.
 func (t *taker) drop() {
-	for g, n := range t.held {
-		g.release(n)
+	for c, n := range t.held {
+		c.release(n)
 	}
-	t.held, t.attempts = map[*gate]int{}, nil
+	t.held, t.attempts = map[*circuit]int{}, nil
 }
 
-func (t *taker) addresses(ctx context.Context, tx pgx.Tx, messages []inbox.Received) (map[string][]uuid.UUID, error) {
+func (t *taker) addresses(ctx context.Context, tx pgx.Tx, messages []inbox.Received) (map[line][]uuid.UUID, error) {
 	payments := make(map[uuid.UUID]uuid.UUID, len(messages)) // by operation
 	ids := make([]uuid.UUID, 0, len(messages))
 	for _, m := range messages {
@@ -150,13 +157,14 @@ func (t *taker) addresses(ctx context.Context, tx pgx.Tx, messages []inbox.Recei
 	if err != nil {
 		return nil, err
 	}
-	byAccount := map[string][]uuid.UUID{}
+	byLine := map[line][]uuid.UUID{}
 	for id, payment := range payments {
 		address, ok := found[id]
 		if !ok || address.PaymentID != payment {
 			return nil, inbox.Reject(fmt.Errorf("payment %s has no operation %s in this database", payment, id))
 		}
-		byAccount[address.ProviderAccount] = append(byAccount[address.ProviderAccount], id)
+		l := line{account: address.ProviderAccount, kind: address.Kind}
+		byLine[l] = append(byLine[l], id)
 	}
-	return byAccount, nil
+	return byLine, nil
 }

@@ -1,114 +1,122 @@
 package worker
 
 import (
-	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
 	"go.uber.org/zap"
 
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-// The breaker's settings, per provider account.
-const (
-	// breakerWindow is the time over which failures are counted, in buckets of
-	// breakerBucket.
-	breakerWindow = 10 * time.Second
-	breakerBucket = time.Second
-	// breakerMinimum requests must have been made in the window before a share of
-	// failures means anything.
-	breakerMinimum = 20
-	// breakerFailureShare opens the breaker: when half of the answers are no
-	// answers, more requests make more unknowns and nothing else.
-	breakerFailureShare = 0.5
-	// breakerRest is how long an open breaker sends nothing.
-	breakerRest = 5 * time.Second
-	// breakerProbes may be in flight while the breaker is half open.
-	breakerProbes = 3
-)
-
-// gate is one provider account's bulkhead and breaker.
+// gate is one provider account: the bulkhead that all requests to it share, and a
+// circuit for each kind of operation.
 type gate struct {
 	account   string
 	connector provider.Connector
-	slots     chan struct{} // one token for each request that may be in flight
-	breaker   *gobreaker.TwoStepCircuitBreaker[struct{}]
+	circuits  map[payment.Kind]*circuit
 	askedAt   atomic.Int64 // when the provider was last asked who we are, in Unix nanoseconds
+
+	mu   sync.Mutex // also of what its circuits remember; a breaker is never called under it
+	free int        // slots that nobody holds
 }
 
-func newGate(account string, connector provider.Connector, slots int, log *zap.Logger) *gate {
-	g := &gate{account: account, connector: connector, slots: make(chan struct{}, slots)}
-	for range slots {
-		g.slots <- struct{}{}
+func newGate(account string, connector provider.Connector, c Config, log *zap.Logger) *gate {
+	g := &gate{account: account, connector: connector, circuits: map[payment.Kind]*circuit{}, free: c.Slots}
+	for _, kind := range payment.Kinds {
+		g.circuits[kind] = newCircuit(g, kind, c, log)
 	}
-	g.breaker = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-		Name: account, MaxRequests: breakerProbes, Interval: breakerWindow, BucketPeriod: breakerBucket, Timeout: breakerRest,
-		ReadyToTrip: func(c gobreaker.Counts) bool {
-			counted := c.Requests - c.TotalExclusions
-			return counted >= breakerMinimum && float64(c.TotalFailures) >= breakerFailureShare*float64(counted)
-		},
-		OnStateChange: func(name string, from, to gobreaker.State) {
-			log.Warn("breaker changed", zap.String("provider_account", name), zap.Stringer("from", from), zap.Stringer("to", to))
-		},
-		IsExcluded: func(err error) bool { return errors.Is(err, errNotTheProvider) },
-	})
 	return g
 }
 
-// admit takes up to wanted slots without waiting and returns how many it got:
-// none while the breaker is open or the account is not identified, and as many as it
-// probes with while it is half open. The breaker is asked again for each request.
-func (g *gate) admit(wanted int) int {
-	if !g.identified() {
-		return 0
+// admit takes up to wanted slots without waiting. It returns how many it got, and
+// why the rest has to wait. The circuit is asked again before each request.
+func (c *circuit) admit(wanted int) (admitted int, reason string) {
+	limit, reason := c.limit(time.Now())
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	admitted = max(0, min(wanted, c.gate.free, limit-c.used))
+	c.gate.free -= admitted
+	c.used += admitted
+	return admitted, reason
+}
+
+// admitNew is admit for what a message announces. It goes to the end of the line
+// while anything waits: slots that come free one by one would otherwise always be
+// taken by whoever came last, and what was parked in an outage would wait until the
+// customers stop paying.
+func (c *circuit) admitNew(wanted int) (admitted int, reason string) {
+	if c.behind.Load() {
+		_, reason = c.limit(time.Now())
+		return 0, reason
 	}
-	switch g.breaker.State() {
-	case gobreaker.StateOpen:
-		return 0
-	case gobreaker.StateHalfOpen:
-		wanted = min(wanted, breakerProbes)
-	case gobreaker.StateClosed:
+	return c.admit(wanted)
+}
+
+// limit is how many slots the circuit may hold now, and what keeps it from more.
+func (c *circuit) limit(now time.Time) (limit int, reason string) {
+	if !c.gate.identified() {
+		return 0, ReasonNotIdentified
 	}
-	for taken := range wanted {
-		select {
-		case <-g.slots:
-		default:
-			return taken
+	limit, reason = c.breakerLimit()
+	if limit == 0 {
+		return 0, reason
+	}
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	if c.pause.holds(now) {
+		return 0, ReasonRateLimited
+	}
+	return min(limit, c.ramp.limit(now)), reason
+}
+
+// admitDue takes slots for a look at the due list, and a share of them for each
+// circuit that admits any. The shares may add up to more than the slots: whichever
+// kind waits can have them. Short says that there were no slots for something.
+func (g *gate) admitDue() (shares map[*circuit]int, slots int, short bool) {
+	now := time.Now()
+	limits := map[*circuit]int{}
+	for _, c := range g.circuits {
+		limits[c], _ = c.limit(now)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	shares = map[*circuit]int{}
+	total := 0
+	for c, limit := range limits {
+		share := max(0, min(dueGroupMax, g.free, limit-c.used))
+		if share == 0 {
+			// Nobody looks whether something waits, so it is taken to: messages that still
+			// found slots would keep it waiting.
+			c.behind.Store(true)
+			short = short || limit > 0
+			continue
 		}
+		shares[c] = share
+		c.used += share
+		total += share
 	}
-	return wanted
+	slots = min(dueGroupMax, g.free, total)
+	g.free -= slots
+	return shares, slots, short
+}
+
+// giveBack releases what a look took and did not launch.
+func (g *gate) giveBack(shares map[*circuit]int, slots int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.free += slots
+	for c, share := range shares {
+		c.used -= share
+	}
 }
 
 // release gives slots back.
-func (g *gate) release(n int) {
-	for range n {
-		g.slots <- struct{}{}
-	}
-}
-
-func (g *gate) open() bool { return g.breaker.State() == gobreaker.StateOpen }
-
-// What the breaker is told about a request that brought no result.
-var (
-	errNoResult       = errors.New("the provider gave no result")
-	errNotTheProvider = errors.New("the provider had no part in it")
-)
-
-// forBreaker says what an answer tells about the provider's health. A decline
-// is a healthy answer. Our own deadline, our own fault and the provider's wish
-// to be asked later say nothing about it.
-func forBreaker(a provider.Answer) error {
-	switch {
-	case errors.Is(a.Err, provider.ErrStopDeadline), a.Reason == provider.ReasonInvalidOperation, a.Reason == provider.ReasonUnsupported:
-		return errNotTheProvider
-	case a.Verdict == payment.VerdictNotTaken, a.Reason == provider.ReasonTryLater:
-		return errNotTheProvider
-	case a.NotSent, a.Verdict == payment.VerdictUnclear:
-		return errNoResult
-	default:
-		return nil
-	}
+func (c *circuit) release(n int) {
+	c.gate.mu.Lock()
+	defer c.gate.mu.Unlock()
+	c.gate.free += n
+	c.used -= n
 }

@@ -34,7 +34,7 @@ func (w *Worker) prepare(
 		return op, refused, false
 	}
 	if err := w.keepObject(ctx, a, objectID, stop); err != nil {
-		return op, provider.Refused(provider.ReasonNotPrepared, err), false
+		return op, provider.Refused(provider.ReasonNotPrepared, fmt.Errorf("%w: %w", errNotTheProvider, err)), false
 	}
 	op.ObjectID = objectID
 	return op, provider.Answer{}, true

@@ -236,9 +236,13 @@ func TestW3_ARefusedKeyFailsNobodysPayment(t *testing.T) {
 		require.Equal(t, payment.OperationCreated, state)
 		require.Equal(t, want, reason, "the payment says what it waits for")
 	}
-	d.DueNow(d.p)
 	d.stripe.Script(fakestripe.Confirm, fakestripe.Step{Refuse: "permission"})
-	d.send(t)
+	require.Eventually(t, func() bool {
+		d.DueNow(d.p)
+		launched, err := d.Worker.ScheduleOnce(t.Context())
+		return err == nil && launched == 1
+	}, rig.Patience, 50*time.Millisecond, "the account is left alone for a moment")
+	drain(t, d.Worker)
 	require.Equal(t, payment.StateUnknown, fixture.State(t, d.DB.App, d.p), "what was sent is asked for, not guessed")
 }
 

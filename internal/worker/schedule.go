@@ -19,6 +19,8 @@ const (
 	// dueInterval is the pause between looks that found little. Retries wait half
 	// a second at least, so looking more often would bring nothing.
 	dueInterval = 100 * time.Millisecond
+	// busyInterval is the pause while more waits than there are slots.
+	busyInterval = 10 * time.Millisecond
 	// claimWait bounds one claim, which a stop does not cut.
 	claimWait = 5 * time.Second
 	// duePauseOnError keeps a worker from hammering a database that is down.
@@ -30,32 +32,44 @@ const (
 // no Kafka.
 func (w *Worker) Schedule(ctx context.Context) {
 	for ctx.Err() == nil {
+		look, err := w.look(ctx)
 		pause := jittered(dueInterval)
-		claimed, err := w.ScheduleOnce(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			w.log.Warn("due list not read", zap.Error(err))
 			pause = jittered(duePauseOnError)
-		case claimed >= dueGroupMax:
+		case look.claimed >= dueGroupMax:
 			continue // there is more
+		case look.short:
+			pause = jittered(busyInterval)
 		}
 		lifecycle.Wait(ctx, pause)
 	}
 }
 
 // ScheduleOnce is one look at the due list. It returns how many attempts it
-// launched; Drain waits for them.
+// launched; Drain waits for them, and for the questions to a provider that was down.
 func (w *Worker) ScheduleOnce(ctx context.Context) (int, error) {
+	look, err := w.look(ctx)
+	return look.claimed, err
+}
+
+// look is what one look at the due list found.
+type look struct {
+	claimed int
+	short   bool // slots ran out before the list did
+}
+
+func (w *Worker) look(ctx context.Context) (look, error) {
 	w.identify(ctx)
-	total := 0
-	for account, g := range w.gates {
-		admitted := g.admit(dueGroupMax)
-		if admitted == 0 {
-			continue
+	var total look
+	for _, g := range w.gates {
+		for _, c := range g.circuits {
+			w.probe(ctx, c)
 		}
-		claimed, err := w.claimDue(ctx, account, admitted)
-		g.release(admitted - claimed)
-		total += claimed
+		found, err := w.lookAt(ctx, g)
+		total.claimed += found.claimed
+		total.short = total.short || found.short
 		if err != nil {
 			return total, err
 		}
@@ -63,24 +77,49 @@ func (w *Worker) ScheduleOnce(ctx context.Context) (int, error) {
 	return total, nil
 }
 
-// claimDue launches what it claims, so its slots are released by the senders.
-func (w *Worker) claimDue(ctx context.Context, account string, limit int) (int, error) {
+// lookAt launches what it claims, so its slots are released by the senders.
+func (w *Worker) lookAt(ctx context.Context, g *gate) (look, error) {
+	shares, slots, short := g.admitDue()
+	if slots == 0 {
+		return look{short: short}, nil
+	}
+	defer func() { g.giveBack(shares, slots) }()
 	started := time.Now()
-	var attempts []operation.Attempt
+	attempts, err := w.claimDue(ctx, g, shares, slots)
+	if err != nil {
+		w.disown(ctx, attempts, started)
+		return look{}, err
+	}
+	full := len(attempts) == slots
+	for _, a := range attempts {
+		shares[w.circuit(a)]--
+		slots--
+	}
+	for c, left := range shares {
+		c.behind.Store(full || left == 0)
+		short = short || full || left == 0
+	}
+	w.launch(ctx, attempts, started)
+	return look{claimed: len(attempts), short: short}, nil
+}
+
+// claimDue claims no more of each kind than its share, and in all no more than there
+// are slots.
+func (w *Worker) claimDue(ctx context.Context, g *gate, shares map[*circuit]int, slots int) ([]operation.Attempt, error) {
+	claim := w.claimFor(g)
+	for c, most := range shares {
+		claim.Lines = append(claim.Lines, operation.Line{Account: g.account, Kind: c.kind, Most: most})
+	}
 	// A stop does not cut a claim in two.
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
 	defer cancel()
+	var attempts []operation.Attempt
 	err := pgx.BeginFunc(claiming, w.pool, func(tx pgx.Tx) error {
 		var err error
-		attempts, err = w.claimFor(account).ClaimDue(claiming, tx, limit)
+		attempts, err = claim.ClaimDue(claiming, tx, slots)
 		return err
 	})
-	if err != nil {
-		w.disown(ctx, attempts, started)
-		return 0, err
-	}
-	w.launch(ctx, attempts, started)
-	return len(attempts), nil
+	return attempts, err
 }
 
 // disown tells that attempts were not sent whose claim may have committed or not,

@@ -23,24 +23,24 @@ import (
 func (w *Worker) launch(ctx context.Context, attempts []operation.Attempt, started time.Time) {
 	for _, a := range attempts {
 		w.sends.Go(func() {
-			g := w.gates[a.ProviderAccount]
-			defer g.release(1)
+			c := w.circuit(a)
+			defer c.release(1)
 			// What was claimed is finished although the worker stops: the request's
 			// own timeout bounds it.
-			w.attempt(context.WithoutCancel(ctx), g, a, started)
+			w.attempt(context.WithoutCancel(ctx), c, a, started)
 		})
 	}
 }
 
-func (w *Worker) attempt(ctx context.Context, g *gate, a operation.Attempt, started time.Time) {
-	stop := w.stopDeadline(g, a, started)
-	answer := w.send(ctx, g, a, stop)
+func (w *Worker) attempt(ctx context.Context, c *circuit, a operation.Attempt, started time.Time) {
+	stop := w.stopDeadline(c.gate, a, started)
+	answer := w.send(ctx, c, a, stop)
 	if answer.Err != nil {
 		w.log.Info("attempt brought no result", zap.Stringer("operation_id", a.OperationID), zap.Int64("fence", a.Fence),
 			zap.String("provider_account", a.ProviderAccount), zap.String("reason", answer.Reason),
 			zap.Bool("not_sent", answer.NotSent), zap.Error(answer.Err))
 	}
-	w.tell(ctx, learned(g, a, answer), started.Add(w.config.Lease))
+	w.tell(ctx, learned(c.gate, a, answer), started.Add(w.config.Lease))
 }
 
 // stopDeadline is the earliest of lease, chargeBefore and, for a resend, the
@@ -57,27 +57,27 @@ func (w *Worker) stopDeadline(g *gate, a operation.Attempt, started time.Time) p
 	return provider.NewStopDeadline(started.Add(within))
 }
 
-// send asks the breaker once more and then makes the one money-moving request.
-func (w *Worker) send(ctx context.Context, g *gate, a operation.Attempt, stop provider.StopDeadline) provider.Answer {
-	report, err := g.breaker.Allow()
+// send asks the circuit once more and then makes the one money-moving request.
+func (w *Worker) send(ctx context.Context, c *circuit, a operation.Attempt, stop provider.StopDeadline) provider.Answer {
+	report, refused, err := c.enter()
 	if err != nil {
-		return provider.Answer{NotSent: true, Reason: ReasonBreakerOpen, Err: err}
+		return provider.Answer{NotSent: true, Reason: refused, Err: err}
 	}
-	op, answer, ready := w.prepare(ctx, g, a, stop)
+	op, answer, ready := w.prepare(ctx, c.gate, a, stop)
 	if ready {
-		answer = g.connector.Send(ctx, op, stop)
+		answer = c.gate.connector.Send(ctx, op, stop)
 	}
-	report(forBreaker(answer))
+	report(answer)
 	return answer
 }
 
-// ReasonBreakerOpen marks an operation that waits because its provider account
-// answers too little. ReasonNoSlot marks one that waits behind others,
-// ReasonNotServed one whose account no worker that saw it serves, and
-// ReasonNotIdentified one whose provider has not said yet which account our
-// credentials open.
+// Why operations wait. ReasonBreakerOpen: their provider account answers too little.
+// ReasonRateLimited: it asked for a pause. ReasonNoSlot: others are before them.
+// ReasonNotServed: no worker that saw them serves the account. ReasonNotIdentified:
+// the provider has not said yet which account our credentials open.
 const (
 	ReasonBreakerOpen   = "breaker-open"
+	ReasonRateLimited   = "rate-limited"
 	ReasonNoSlot        = "no-slot"
 	ReasonNotServed     = "account-not-served"
 	ReasonNotIdentified = "account-not-identified"

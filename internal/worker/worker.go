@@ -11,6 +11,10 @@
 // A message only says that there is work. It is used up when its operation is
 // claimed, parked or known, so a slow payment, a slow provider or an open breaker
 // never holds a partition; what no message brings back, the due list does.
+//
+// Each kind of operation at each account has a circuit: a breaker, the pauses that the
+// provider asked for, and a slow return after either. What a circuit does not admit
+// waits in PostgreSQL, and comes back oldest first.
 package worker
 
 import (
@@ -48,6 +52,7 @@ type Config struct {
 	Accounts map[string]provider.Connector
 	Lease    time.Duration // see Validate
 	Slots    int           // requests in flight per account; 0 means SlotsDefault
+	Pace     Pace
 }
 
 // Validate checks the relations on which the lease rests.
@@ -85,37 +90,38 @@ func New(c Config, pool *pgxpool.Pool, applier *outcome.Applier, log *zap.Logger
 	if c.Slots == 0 {
 		c.Slots = SlotsDefault
 	}
+	c.Pace = c.Pace.withDefaults()
 	w := &Worker{config: c, pool: pool, gates: map[string]*gate{}, applier: applier, log: log}
 	for account, connector := range c.Accounts {
-		w.gates[account] = newGate(account, connector, c.Slots, log)
+		w.gates[account] = newGate(account, connector, c, log)
 	}
 	return w, nil
 }
 
-// claimFor describes a claim for one account or, without any, for all.
-func (w *Worker) claimFor(accounts ...string) operation.Claim {
-	if len(accounts) == 0 {
-		for account := range w.gates {
-			accounts = append(accounts, account)
-		}
-	}
+// claimFor describes a claim for the accounts that are known among the given ones.
+func (w *Worker) claimFor(gates ...*gate) operation.Claim {
 	claim := operation.Claim{Worker: w.config.Name, Lease: w.config.Lease, Allowance: WireAllowance}
-	for _, account := range accounts {
-		connector := w.gates[account].connector
-		if !w.gates[account].identified() {
+	for _, g := range gates {
+		if !g.identified() {
 			continue
 		}
 		first := time.Unix(0, 0)
 		var horizon time.Duration
-		if until := connector.Capabilities().Key.ResendUntil(first); !until.IsZero() {
+		if until := g.connector.Capabilities().Key.ResendUntil(first); !until.IsZero() {
 			horizon = until.Sub(first)
 		}
-		claim.Served = append(claim.Served, operation.Served{Account: account, Recipe: connector.Recipe(), Horizon: horizon})
+		claim.Served = append(claim.Served, operation.Served{Account: g.account, Recipe: g.connector.Recipe(), Horizon: horizon})
 	}
 	return claim
 }
 
-// Drain waits for the requests in flight and for their outcomes.
+// circuit is the one that an attempt goes through. An attempt's account is one that
+// was claimed for.
+func (w *Worker) circuit(a operation.Attempt) *circuit {
+	return w.gates[a.ProviderAccount].circuits[a.Kind]
+}
+
+// Drain waits for the requests in flight and for their outcomes, and for questions.
 func (w *Worker) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

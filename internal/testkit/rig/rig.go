@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap/zaptest"
 
 	"github.com/payonce/payonce/internal/operation"
@@ -39,13 +40,17 @@ type Options struct {
 	// takes. The rig then has no Sim.
 	Provider http.Handler
 	Key      string
-	Faults   pspsim.Faults
+	// Address, if given, is where the test runs the provider by itself, which must
+	// answer by then. The rig then has no Sim either.
+	Address string
+	Faults  pspsim.Faults
 	// Timeout of one provider call; default 2 s. Lease; default 2.5 s
 	// more than the calls of one attempt may take.
 	Timeout, Lease time.Duration
 	// Grace of the connector's inquiries; default the connector's own.
 	Grace time.Duration
 	Slots int
+	Pace  worker.Pace
 }
 
 // Rig is one account's worker and reconciler, not started.
@@ -66,14 +71,22 @@ type Rig struct {
 func New(t testing.TB, o Options) *Rig {
 	t.Helper()
 	r := &Rig{DB: testkit.NewDatabase(t), t: t}
+	r.URL = o.Address
+	if r.URL == "" {
+		r.serve(o)
+	}
+	r.build(o)
+	return r
+}
+
+func (r *Rig) serve(o Options) {
+	r.t.Helper()
 	if o.Provider == nil {
 		o.Provider = r.simulate(o.Faults)
 	}
 	server := httptest.NewServer(o.Provider)
-	t.Cleanup(server.Close)
+	r.t.Cleanup(server.Close)
 	r.URL = server.URL
-	r.build(o)
-	return r
 }
 
 func (r *Rig) simulate(f pspsim.Faults) http.Handler {
@@ -105,7 +118,7 @@ func (r *Rig) build(o Options) {
 	r.Publisher = outcome.Publisher{Topic: event.TopicsWithPrefix("payonce").Events, Source: fixture.Source}
 	r.Applier = outcome.NewApplier(r.DB.App, r.Publisher)
 	r.background(r.Applier.Run)
-	r.Worker, err = worker.New(worker.Config{Name: "worker-1", Accounts: accounts, Lease: o.Lease, Slots: o.Slots}, r.DB.App, r.Applier, log)
+	r.Worker, err = worker.New(worker.Config{Name: "worker-1", Accounts: accounts, Lease: o.Lease, Slots: o.Slots, Pace: o.Pace}, r.DB.App, r.Applier, log)
 	require.NoError(r.t, err)
 	r.Reconciler = &reconcile.Reconciler{Pool: r.DB.App, Accounts: accounts, Publisher: r.Publisher, Applier: r.Applier, Log: log}
 }
@@ -132,10 +145,11 @@ func (r *Rig) StartScheduler() { r.background(r.Worker.Schedule) }
 // StartReconciler runs the reconciler until the test ends.
 func (r *Rig) StartReconciler() { r.background(r.Reconciler.Run) }
 
-// StartConsumer runs the worker's consumer until the test ends.
-func (r *Rig) StartConsumer(b testkit.Broker) {
+// StartConsumer runs the worker's consumer until the test ends, with options of its
+// connection.
+func (r *Rig) StartConsumer(b testkit.Broker, options ...kgo.Opt) {
 	r.background(func(ctx context.Context) {
-		if err := r.Worker.Consume(ctx, r.DB.App, worker.Feed{Brokers: b.Addrs, Topics: b.Topics}); err != nil {
+		if err := r.Worker.Consume(ctx, r.DB.App, worker.Feed{Brokers: b.Addrs, Topics: b.Topics, Options: options}); err != nil {
 			r.t.Errorf("consumer: %v", err)
 		}
 	})
