@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo proof test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo proof drill test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,14 @@ proof: ## every way in which a provider can fail to tell what it did, and what b
 	@report=$$(mktemp) && { \
 	  go test -count=1 -timeout 10m ./internal/proof/matrix -report "$$report"; status=$$?; \
 	  cat "$$report"; rm -f "$$report"; exit $$status; \
+	}
+
+# Some minutes, on a real Kafka where there is a JVM. `make test` runs it scaled down.
+# Other lengths and loads: make drill ARGS="-drill-outage 20s -drill-rate 50".
+drill: ## a provider that is down for a minute under 200 payments per second, in two ways
+	@report=$$(mktemp) && { \
+	  go test -count=1 -timeout 30m -v -run TestW3_AnOutageUnderLoad ./internal/worker -drill -drill-outage 60s $(ARGS) >"$$report" 2>&1; status=$$?; \
+	  grep -E '^(---|ok|FAIL|panic)|_test.go:|Error|breaker changed' "$$report"; rm -f "$$report"; exit $$status; \
 	}
 
 # One PostgreSQL and one Kafka serve the whole run; each test has a database and
