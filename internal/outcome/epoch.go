@@ -73,12 +73,16 @@ func (k known) bumped() operation.Standing {
 }
 
 // BumpAll records an epoch at everything that is open, in small transactions, and
-// tells after each how many operations it was recorded at. It may be stopped at any
-// moment and called again.
+// tells after each how many operations it was recorded at. Cases whose next step is
+// the machine's are handed to a person before that. It may be stopped at any moment
+// and called again.
 //
 // It ends only when every transaction that was open as it began has ended: an accept
 // may have read the clock before the bump and commit after we have passed its id.
 func (p Publisher) BumpAll(ctx context.Context, pool *pgxpool.Pool, e operation.Epoch, told func(done int)) error {
+	if err := p.bumpCases(ctx, pool, e); err != nil {
+		return err
+	}
 	mark, err := operation.MarkTransactions(ctx, pool)
 	if err != nil {
 		return err

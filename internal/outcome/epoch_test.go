@@ -9,6 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/payonce/payonce/internal/casework"
+	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/testkit/fixture"
@@ -139,4 +141,24 @@ func TestP1_ABumpIsRefusedWhileTheClockIsBehindWhatIsOpen(t *testing.T) {
 	d.SetNow(t, 0)
 	_, err := operation.BeginEpoch(t.Context(), d.pool, operation.Epoch{ID: uuid.New(), InFlight: time.Minute, Who: "ada", Reason: "restored"})
 	require.ErrorIs(t, err, operation.ErrClockBehind)
+}
+
+// The refund of the case may have been ordered and carried out, and be lost with all
+// that was known of it.
+func TestP1_ACaseThatTheMachineWouldCarryOnWaitsForAPersonAfterABump(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p, a := d.claimed()
+	d.apply(answer(a, payment.VerdictCaptured, named("ch_1")))
+	d.apply(d.word(p, evidence.Inquiry, payment.VerdictCaptured, named("ch_2")))
+	require.Equal(t, casework.PlanRefund, d.onlyCase(p).Plan)
+	e := d.epoch()
+	d.bumpAll(e)
+	c := d.onlyCase(p)
+	require.Equal(t, operation.Person, c.WaitsFor)
+	require.Equal(t, casework.PlanPerson, c.Plan)
+	require.Empty(t, d.carryOut(refunds))
+	require.NoError(t, d.decide(c, casework.Refund))
+	d.bumpAll(e)
+	require.Equal(t, operation.Machine, d.onlyCase(p).WaitsFor, "decided since")
 }
