@@ -36,7 +36,10 @@ type Check struct {
 	NotFoundAskedAt   *time.Time // the newest inquiry that found nothing
 	DoorClosedAt      *time.Time // the newest closing of the door
 	Closing           bool       // the provider was, or may have been, asked to close the door
-	Recipe            string     // of the first attempt that is known, whose bytes a resend has; empty without one
+	// Recipe is that of the first attempt that is known, whose bytes a resend has. If all
+	// were lost it is an @ and their account at the provider, and empty if not even that
+	// is known, or nothing was sent.
+	Recipe string
 	// Lost means that attempts, and what they left behind, may have been lost with
 	// commits of the database (see Epoch).
 	Lost bool

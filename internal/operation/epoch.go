@@ -114,13 +114,16 @@ func CountOpen(ctx context.Context, q Querier, epoch uuid.UUID) ([]OpenCount, er
 	return counts, nil
 }
 
+// rememberedMax bounds how many operations are gone through for one that was sent.
+const rememberedMax = 100_000
+
 // RecordLost records the epoch at locked operations, by the attempt that stands for
 // all that may have been lost, and returns those that it was not recorded at before.
 // The caller raises their fence by one, which is that attempt's.
 func (e Epoch) RecordLost(ctx context.Context, tx pgx.Tx, locked []Locked) (map[uuid.UUID]bool, error) {
 	rows, err := tx.Query(ctx, recordLostSQL, e.ID,
 		postgres.Column(locked, func(l Locked) uuid.UUID { return l.ID }),
-		postgres.Column(locked, func(l Locked) int64 { return l.Fence + 1 }))
+		postgres.Column(locked, func(l Locked) int64 { return l.Fence + 1 }), rememberedMax)
 	if err != nil {
 		return nil, fmt.Errorf("recording what was lost: %w", err)
 	}

@@ -15,10 +15,15 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  AND (o.charge_before IS NULL OR o.charge_before > clock.at)
                  AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id AND NOT a.not_sent) + served.horizon
                  -- By which recipe a lost attempt was made is not known. With another one than ours the
-                 -- provider sees the same key, and takes nothing again.
-                 AND served.recipe = coalesce((SELECT a.recipe FROM attempt a
-                                               WHERE a.operation_id = o.id AND a.epoch_id IS NULL
-                                               ORDER BY a.fence LIMIT 1), served.recipe)
+                 -- provider sees the same key, and takes nothing again; but only at the account that it
+                 -- was sent to. Without a word about that nothing is sent.
+                 AND CASE WHEN EXISTS (SELECT FROM attempt a WHERE a.operation_id = o.id AND a.epoch_id IS NULL)
+                              THEN served.recipe = (SELECT a.recipe FROM attempt a
+                                                    WHERE a.operation_id = o.id AND a.epoch_id IS NULL
+                                                    ORDER BY a.fence LIMIT 1)
+                          ELSE NOT EXISTS (SELECT FROM attempt a
+                                           WHERE a.operation_id = o.id
+                                             AND a.recipe IS DISTINCT FROM '@' || nullif(split_part(served.recipe, '@', 2), '')) END
                  AND NOT awaits_epoch(o.id, o.created_at)
                  AND NOT provider_may_hold(o.id)
                  -- Nothing is sent towards a door that is being closed.

@@ -31,7 +31,9 @@ SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currenc
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
        e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
-       coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1), ''),
+       -- Of what was lost only the account may be known, and not even that where two losses disagree.
+       coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1),
+                (SELECT min(recipe) FROM attempt WHERE operation_id = t.id AND epoch_id IS NOT NULL HAVING min(recipe) = max(recipe)), ''),
        a.lost
 FROM taken t
          JOIN payment p ON p.id = t.payment_id

@@ -32,6 +32,18 @@ func (i *Identity) Recipe(recipe string) string {
 	return recipe + identityMark + *account
 }
 
+// AccountOf returns the account that a recipe names, empty where it names none.
+func AccountOf(recipe string) string {
+	_, account, _ := strings.Cut(recipe, identityMark)
+	return account
+}
+
+// NamesAccountOnly reports whether a recipe tells the account and nothing of how a
+// request is made, as that of an attempt does that was lost.
+func NamesAccountOnly(recipe string) bool {
+	return strings.HasPrefix(recipe, identityMark) && recipe != identityMark
+}
+
 // SameAccount reports whether two recipes are of one account at the provider. A
 // recipe that names none does not know, and is no reason to stop.
 func SameAccount(a, b string) bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/payonce/payonce/internal/operation"
@@ -21,6 +22,19 @@ func bump(t *testing.T, r *rig.Rig) {
 	e, err := operation.BeginEpoch(t.Context(), r.DB.App, operation.Epoch{ID: uuid.New(), InFlight: time.Minute, Who: "ada", Reason: "restored"})
 	require.NoError(t, err)
 	require.NoError(t, r.Publisher.BumpAll(t.Context(), r.DB.App, e, func(int) {}))
+}
+
+// remembered is a payment from before what was lost. It tells the account at the
+// provider that the lost ones were sent to as well.
+func remembered(t *testing.T, r *rig.Rig) {
+	t.Helper()
+	p := fixture.Accept(t, r.DB.App)
+	r.DueNow(p)
+	_, err := r.Worker.ScheduleOnce(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Worker.Drain(t.Context()))
+	state, _, _ := r.Operation(p)
+	require.Equal(t, payment.OperationSucceeded, state)
 }
 
 // restored is a payment of a database that went back in time: it was claimed and
@@ -41,6 +55,7 @@ func TestP1_U3_AfterABumpARestoredPaymentIsAskedAboutAndNotSentAgain(t *testing.
 		t.Run(connector, func(t *testing.T) {
 			t.Parallel()
 			r := rig.New(t, rig.Options{Connector: connector})
+			remembered(t, r)
 			p := restored(t, r)
 			bump(t, r)
 			state, _, reason := r.Operation(p)
@@ -51,7 +66,7 @@ func TestP1_U3_AfterABumpARestoredPaymentIsAskedAboutAndNotSentAgain(t *testing.
 			r.AwaitState([]operation.NewPayment{p}, payment.StateCaptured)
 			charged, sends := r.Charged(p)
 			require.Equal(t, [2]int{1, 1}, [2]int{charged, sends}, "charges and requests")
-			require.Equal(t, 2, r.Count("SELECT count(*) FROM ledger_entry"))
+			require.Equal(t, 4, r.Count("SELECT count(*) FROM ledger_entry"), "of both payments")
 			require.Equal(t, 1, r.Count("SELECT count(*) FROM payment_history WHERE event_type = 'payonce.PaymentUnknown.v1'"))
 		})
 	}
@@ -78,6 +93,7 @@ func TestP1_WithoutTheBumpARestoredPaymentIsChargedTwiceWhereThereAreNoKeys(t *t
 func TestP1_WithKeysOnlyTheRepeatedKeyFindsWhatWasLost(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{Connector: "simulated-keysonly"})
+	remembered(t, r)
 	p := restored(t, r)
 	bump(t, r)
 	_, err := r.Reconciler.Look(t.Context())
@@ -94,6 +110,7 @@ func TestP1_WithKeysOnlyTheRepeatedKeyFindsWhatWasLost(t *testing.T) {
 func TestP2_WhatWasNeverSentIsSentOnceTheProviderHasNotFoundIt(t *testing.T) {
 	t.Parallel()
 	r := rig.New(t, rig.Options{})
+	remembered(t, r)
 	p := fixture.Accept(t, r.DB.App)
 	r.DueNow(p)
 	bump(t, r)
@@ -159,6 +176,7 @@ func TestP1_APreparedChargeWhoseIDWasLostIsFoundByItsKeyOrLeftToAPerson(t *testi
 			t.Parallel()
 			stripe := fakestripe.New("acct_1")
 			r := rig.New(t, rig.Options{Connector: "stripe", Provider: stripe, Key: fakestripe.Key, Grace: time.Millisecond, Timeout: 10 * time.Second})
+			remembered(t, r)
 			p := fixture.Accept(t, r.DB.App)
 			op := provider.Operation{
 				ID: p.OperationID, Kind: payment.KindCharge, Reference: p.OperationID.String(), Amount: p.Amount, PaymentMethod: p.PaymentMethod,
@@ -177,9 +195,75 @@ func TestP1_APreparedChargeWhoseIDWasLostIsFoundByItsKeyOrLeftToAPerson(t *testi
 			require.NoError(t, r.Worker.Drain(t.Context()))
 			state, _, _ := r.Operation(p)
 			require.Equal(t, c.state, state)
-			require.Equal(t, 1, r.Count("SELECT count(*) FROM operation WHERE waits_for = $1", c.owner))
+			require.Equal(t, 1, r.Count("SELECT count(*) FROM operation WHERE id = $1 AND waits_for = $2", p.OperationID, c.owner))
 			require.Equal(t, 1, stripe.Charged(p.OperationID.String()))
 			require.Zero(t, r.Count("SELECT count(*) FROM evidence WHERE source = 'inquiry'"))
 		})
 	}
+}
+
+// The account was changed after the failover. Both the key and "not found" would be
+// true at the new one, and the charge took place at the old one.
+func TestP1_WhatWasLostIsNeitherSentNorAskedAboutAtAnotherAccount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		remembers bool
+		owner     operation.Owner
+	}{
+		"an older payment names the account": {true, operation.Machine},
+		"nothing names it":                   {false, operation.Person},
+	} {
+		for _, connector := range []string{"simulated", "simulated-nokeys", "simulated-keysonly"} {
+			t.Run(name+", "+connector, func(t *testing.T) {
+				t.Parallel()
+				r := rig.New(t, rig.Options{Connector: connector})
+				if c.remembers {
+					remembered(t, r)
+				}
+				p := restored(t, r)
+				bump(t, r)
+				sim, wrong := elsewhere(t, connector)
+				require.NoError(t, wrong.Identify(t.Context()))
+				r.Reconciler.Accounts = map[string]provider.Connector{fixture.Account: wrong}
+				for _, later := range []time.Duration{2 * time.Minute, 25 * time.Hour} {
+					r.DB.SetNow(t, later)
+					_, err := r.Reconciler.Look(t.Context())
+					require.NoError(t, err)
+					require.Zero(t, r.Count("SELECT count(*) FROM operation WHERE resend_fence IS NOT NULL"))
+					state, _, _ := r.Operation(p)
+					require.Equal(t, payment.OperationUnknown, state)
+					require.Equal(t, 1, r.Count("SELECT count(*) FROM operation WHERE state = 'unknown' AND waits_for = $1", c.owner))
+				}
+				require.Zero(t, r.Count("SELECT count(*) FROM evidence WHERE operation_id = $1 AND source <> 'answer'", p.OperationID))
+				require.Empty(t, sim.Oracle().References, "the other account heard of nothing")
+			})
+		}
+	}
+}
+
+func TestP1_AResendOfWhatWasLostIsClaimedAtItsOwnAccountOnly(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	remembered(t, r)
+	p := restored(t, r)
+	bump(t, r)
+	_, err := r.DB.App.Exec(t.Context(), `UPDATE operation SET resend_fence = fence, next_attempt_at = payonce_now(), next_check_at = NULL
+		WHERE id = $1`, p.OperationID)
+	require.NoError(t, err)
+	claim := func(recipe string) (claimed int) {
+		c := operation.Claim{
+			Worker: "w", Lease: time.Minute, Served: []operation.Served{{Account: fixture.Account, Recipe: recipe, Horizon: time.Hour}},
+		}
+		require.NoError(t, pgx.BeginFunc(t.Context(), r.DB.App, func(tx pgx.Tx) error {
+			attempts, err := c.ClaimDue(t.Context(), tx, 1)
+			claimed = len(attempts)
+			return err
+		}))
+		return claimed
+	}
+	require.Zero(t, claim("simulated/1@sim_2"))
+	_, err = r.DB.App.Exec(t.Context(), `UPDATE operation SET resend_fence = fence, next_attempt_at = payonce_now(), next_check_at = NULL
+		WHERE id = $1`, p.OperationID)
+	require.NoError(t, err)
+	require.Equal(t, 1, claim("simulated/2@sim_1"), "the recipe may be another one")
 }

@@ -122,16 +122,8 @@ func (e *Events) ask(ctx context.Context, s settlement, about operation.LookedUp
 		s.State, s.Reason = webhook.Person, webhook.ReasonNoInquiry
 		return s, nil
 	}
-	l := look{
-		Reconciler: e.Reconciler, check: about.Check, connector: connector,
-		stand: operation.Stand{OperationID: about.OperationID, Fence: about.Fence},
-	}
-	answer := connector.Inquire(ctx, l.request())
-	o := l.learned(evidence.Inquiry, answer)
-	if l.covers(answer) {
-		o.Learned.CoversUntil = about.AskedAt.Add(-connector.Capabilities().Inquiry.Grace)
-	}
-	if _, err := l.apply(ctx, o); err != nil {
+	answer, _, err := e.Ask(ctx, about)
+	if err != nil {
 		return settlement{}, err
 	}
 	if answer.Verdict == payment.VerdictUnclear {

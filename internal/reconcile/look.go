@@ -168,18 +168,21 @@ func (l *look) schedule() time.Duration {
 // capabilities are the provider's, without its keys where a resend would not have
 // the first attempt's bytes (the connector's recipe has changed since, or nothing
 // was ever sent from here), and where the door is being closed. An order to resend
-// would only be withdrawn again. An attempt that was lost is resent by our recipe.
+// would only be withdrawn again. An attempt that was lost is resent by our recipe, at
+// the account that it was sent to; where nothing remembers that account a person has
+// to, because another one would truthfully know of nothing.
 //
 // Where the object of a prepared charge may have been lost, the provider cannot be
 // asked: without an id the answer would be that nothing was ever prepared. The key
 // still finds it.
 func (l *look) capabilities() provider.Capabilities {
 	c := l.connector.Capabilities()
-	known := l.check.Recipe == l.connector.Recipe() || (l.check.Recipe == "" && l.check.Lost)
+	known := l.check.Recipe == l.connector.Recipe() || (l.check.Lost && provider.NamesAccountOnly(l.check.Recipe))
 	if l.check.Closing || !known {
 		c.Key = provider.Key{}
 	}
-	if l.check.Lost && c.Prepares && l.check.Kind == payment.KindCharge && l.check.ProviderObjectID == nil {
+	nowhere := l.check.Lost && l.check.Recipe == ""
+	if nowhere || (l.check.Lost && c.Prepares && l.check.Kind == payment.KindCharge && l.check.ProviderObjectID == nil) {
 		c.Inquiry, c.VoidByReference = provider.Inquiry{}, false
 	}
 	return c
