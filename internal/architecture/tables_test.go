@@ -101,6 +101,13 @@ var packages = arrows{
 			modules: "pgx sync uuid zap",
 			tests:   "internal/ledger internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
 		},
+		{
+			pkg: "internal/drift",
+			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
+				"pkg/money pkg/payment",
+			modules: "pgx uuid zap",
+			tests:   "internal/pspsim",
+		},
 
 		// Processes.
 		{
@@ -222,6 +229,7 @@ var tables = owners{
 		{pkg: "internal/ledger", tables: "ledger_account ledger_entry"},
 		{pkg: "internal/casework", tables: "payment_case payment_case_history"},
 		{pkg: "internal/webhook", tables: "provider_event provider_event_conflict"},
+		{pkg: "internal/drift", tables: "drift_scanned drift_scan drift_seen drift_question drift_later drift_finding"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
 		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation

@@ -1,6 +1,6 @@
 // Package evidence owns what was learned about operations, and from whom.
 //
-//	answer, inquiry, closed door, webhook, file line, person ──> evidence ──> outcome
+//	answer, inquiry, closed door, webhook, list, file line, person ──> evidence ──> outcome
 //
 // Its promise: a row is never changed and never removed. A payment becomes
 // captured or failed only on rows of this table (P3, U5), which the database
@@ -25,7 +25,8 @@ import (
 type Source string
 
 // The sources. Answer is the answer to one attempt; Closure is the provider's
-// word that nothing is held under our reference and nothing more will be taken.
+// word that nothing is held under our reference and nothing more will be taken; List
+// is an entry of the provider's list, which says what is there and proves no absence.
 const (
 	Answer     Source = "answer"
 	Inquiry    Source = "inquiry"
@@ -33,6 +34,7 @@ const (
 	Webhook    Source = "webhook"
 	Settlement Source = "settlement"
 	Operator   Source = "operator"
+	List       Source = "list"
 )
 
 // Evidence is one thing that was learned about one operation.

@@ -1,0 +1,4 @@
+DELETE
+FROM drift_question
+WHERE scan_id = $1
+  AND operation_id = $2
