@@ -303,3 +303,19 @@ func TestADecisionWithoutWhatItNeedsIsNotUnderstood(t *testing.T) {
 }
 
 func longer(limit int) string { return strings.Repeat("x", limit+1) }
+
+func TestR7_WhatWaitsIsShownAndDecidedThroughATransactionPooler(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.environ = []string{"PAYONCE_DATABASE_URL=" + d.AppURL + "&default_query_exec_mode=exec"}
+	p := d.answered(payment.VerdictUnclear)
+	d.does("epoch bump --execute", why...)
+	d.forPerson(p)
+	require.Len(t, read[app.UnknownPage](d, "unknown list --older-than 0s").Operations, 1)
+	d.does("unknown check --execute " + p.OperationID.String())
+	d.forPerson(p)
+	d.SetNow(t, 3*time.Minute)
+	d.does("unknown resolve "+p.OperationID.String()+" --as failed --nothing-is-held --execute", why...)
+	require.Equal(t, payment.StateFailed, fixture.State(t, d.App, p))
+	require.Empty(t, read[app.CasePage](d, "case list").Cases)
+}
