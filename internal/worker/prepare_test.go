@@ -82,7 +82,8 @@ func TestP1_APreparedChargeIsConfirmedUnderItsStoredID(t *testing.T) {
 func TestP1_ALostPreparationIsRepeatedAndMovesNothing(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.stripe.Script(fakestripe.Create, fakestripe.Step{CutAfter: true}, fakestripe.Step{CutBefore: true}, fakestripe.Step{Refuse: "api_error"})
+	d.stripe.Script(fakestripe.Create, fakestripe.Step{CutBefore: true},
+		fakestripe.Step{Refuse: "api_error"}, fakestripe.Step{Refuse: "lock_timeout"}, fakestripe.Step{}, fakestripe.Step{CutAfter: true})
 	for attempt := range 3 {
 		d.DueNow(d.p)
 		d.send(t)
@@ -194,6 +195,30 @@ func TestU4_TheDoorIsClosedByCancelingAndALateConfirmMeetsIt(t *testing.T) {
 	late := d.Connector.Send(t.Context(), d.request(t), within(time.Minute))
 	require.Equal(t, payment.VerdictDeclined, late.Verdict, "%+v", late)
 	require.Zero(t, d.stripe.Charged(d.p.OperationID.String()))
+}
+
+func TestP2_APaymentWhosePaymentMethodWentAwayEnds(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.stripe.Script(fakestripe.Confirm, fakestripe.Step{Becomes: fakestripe.Methodless})
+	d.send(t)
+	require.Equal(t, payment.StateUnknown, fixture.State(t, d.DB.App, d.p))
+	d.DB.SetNow(t, 25*time.Hour)
+	d.StartReconciler()
+	d.await(payment.StateFailed)
+	require.Equal(t, 1, d.stripe.Arrived(fakestripe.Cancel), "and its door is closed")
+	require.Zero(t, d.Count("SELECT count(*) FROM invoice_identity"))
+}
+
+func TestP2_WhatStripeWouldRefuseEachTimeWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.stripe.Script(fakestripe.Create, fakestripe.Step{Refuse: "parameter_unknown"})
+	d.send(t)
+	state, _, reason := d.Operation(d.p)
+	require.Equal(t, payment.OperationCreated, state)
+	require.Equal(t, provider.ReasonInvalidOperation, reason)
+	require.Equal(t, 1, d.Count("SELECT count(*) FROM operation WHERE waits_for = 'person' AND next_attempt_at IS NULL"))
 }
 
 func TestW4_ADeclinedCardFailsThePaymentAndItsInvoiceIsFree(t *testing.T) {

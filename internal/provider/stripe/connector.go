@@ -41,7 +41,7 @@ const (
 
 // recipe changes with the parameters that we send, and with the version of the API
 // that stripe-go speaks: both decide about a request's bytes.
-const recipe = Name + "/1/" + stripe.APIVersion
+const recipe = Name + "/2/" + stripe.APIVersion
 
 // Options tune a connector. Zero values are the defaults above.
 type Options struct {

@@ -91,6 +91,37 @@ func TestU4_NotTakenIsTheWordOfOurOwnObject(t *testing.T) {
 	require.Equal(t, provider.ReasonOtherAccount, stranger.Reason)
 }
 
+// Nothing that was ever sent can be taken from a PaymentIntent without a payment
+// method, so it is "not taken", and the payment ends instead of staying unknown.
+func TestU4_APaymentIntentWithoutAMethodIsNotTaken(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	op := b.prepared()
+	b.stripe.Settle(op.Reference, fakestripe.Methodless)
+	refused := b.send(op)
+	require.Equal(t, payment.VerdictUnclear, refused.Verdict, "an answer is no proof: %+v", refused)
+	found := b.inquire(op)
+	require.Equal(t, payment.VerdictNotTaken, found.Verdict, "%+v", found)
+	require.Equal(t, provider.ReasonNotConfirmed, found.Reason)
+	require.Equal(t, payment.VerdictNotTaken, b.closeDoor(op).Verdict)
+
+	received := operation(t, payment.KindCharge, "10.00", "TRY", "pi_1")
+	strange := says(t, 200, fmt.Sprintf(`{"id":"pi_1","object":"payment_intent","status":"requires_payment_method","amount":1000,`+
+		`"amount_received":5,"currency":"try","metadata":{"operation_id":%q}}`, received.Reference))
+	require.Equal(t, payment.VerdictUnclear, strange.Inquire(t.Context(), received).Verdict, "money that is held")
+}
+
+func TestAChargeWithoutAMethodIsNotPrepared(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	op := charge(t, "10.00", "TRY")
+	op.PaymentMethod = ""
+	id, answer := b.connector.Prepare(t.Context(), op, within(time.Minute))
+	require.Empty(t, id)
+	require.Equal(t, provider.ReasonInvalidOperation, answer.Reason)
+	require.Zero(t, b.stripe.Arrived(fakestripe.Create))
+}
+
 func TestU4_CancelingClosesTheDoor(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,6 +199,27 @@ func TestTheKeyOfAnotherRequestIsNoDecline(t *testing.T) {
 	require.Equal(t, provider.ReasonKeyMismatch, answer.Reason)
 }
 
+// Stripe keeps a 500 under its key, so the same request would fail for a day.
+func TestP2_AFailureThatStripeKeptIsNotInTheWayOfAPaymentIntent(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.stripe.Script(fakestripe.Create, fakestripe.Step{Refuse: "api_error"})
+	op := b.prepared()
+	require.Equal(t, 2, b.stripe.Arrived(fakestripe.Create))
+	again, _ := b.connector.Prepare(t.Context(), op, within(time.Minute))
+	require.Equal(t, op.ObjectID, again, "the same way leads to the same object")
+	require.Equal(t, 1, b.stripe.Made(op.Reference))
+	require.Equal(t, payment.VerdictCaptured, b.send(op).Verdict)
+
+	b.stripe.Script(fakestripe.Create, fakestripe.Step{Refuse: "api_error"}, fakestripe.Step{Refuse: "api_error"})
+	before := b.stripe.Arrived(fakestripe.Create)
+	id, refused := b.connector.Prepare(t.Context(), charge(t, "10.00", "TRY"), within(time.Minute))
+	require.Empty(t, id)
+	require.Equal(t, provider.ReasonServerError, refused.Reason)
+	require.True(t, refused.NotSent)
+	require.Equal(t, 2, b.stripe.Arrived(fakestripe.Create)-before, "and no third time")
+}
+
 func TestWhatStripeRefusesToPrepare(t *testing.T) {
 	t.Parallel()
 	declined := func(reason string) provider.Answer {
@@ -178,7 +230,8 @@ func TestWhatStripeRefusesToPrepare(t *testing.T) {
 		`"type":"invalid_request_error","code":"resource_missing","param":"payment_method"`: declined("resource_missing"),
 		`"type":"invalid_request_error","code":"amount_too_small","param":"amount"`:         declined("amount_too_small"),
 		`"type":"card_error","code":"card_declined","decline_code":"stolen_card"`:           declined("stolen_card"),
-		`"type":"invalid_request_error","code":"parameter_unknown"`:                         again("parameter_unknown"),
+		`"type":"invalid_request_error","code":"parameter_unknown"`:                         again(provider.ReasonInvalidOperation),
+		`"type":"invalid_request_error","param":"automatic_payment_methods"`:                again(provider.ReasonInvalidOperation),
 		`"type":"idempotency_error"`: again(provider.ReasonKeyMismatch),
 		`"type":"of_someone_else"`:   again(provider.ReasonNotPrepared),
 	} {
@@ -302,7 +355,7 @@ func TestTheAccountIsWhatStripeSays(t *testing.T) {
 	b := start(t)
 	require.Empty(t, b.connector.Recipe())
 	require.NoError(t, b.connector.Identify(t.Context()))
-	require.Regexp(t, `^stripe/1/[0-9-]+\.[a-z]+@acct_1$`, b.connector.Recipe())
+	require.Regexp(t, `^stripe/2/[0-9-]+\.[a-z]+@acct_1$`, b.connector.Recipe())
 
 	told := connect(t, "http://127.0.0.1:1", stripe.Options{Account: "acct_2"})
 	require.NoError(t, told.Identify(t.Context()), "it does not ask what it was told")

@@ -20,7 +20,8 @@ const (
 
 // Inquire implements provider.Connector. A charge is asked for by its stored id, so
 // "not taken" never rests on not having been found: it is the word of our own
-// PaymentIntent that nobody confirmed it. Without an id nothing needs to be asked,
+// PaymentIntent that nobody confirmed it, or could, because it has no payment method.
+// Without an id nothing needs to be asked,
 // because the id is committed before the first confirm. An id that Stripe does not
 // know belongs to another account and proves nothing.
 func (c *Connector) Inquire(ctx context.Context, op provider.Operation) provider.Answer {

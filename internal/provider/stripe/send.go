@@ -16,11 +16,18 @@ import (
 // referenceKey is where Stripe keeps our reference: in the metadata of what we make.
 const referenceKey = "operation_id"
 
-// prepareSuffix makes the key of the PaymentIntent's creation out of the
-// operation's. Another version of the recipe has another key: its other parameters
-// would be refused under the old one, and a second PaymentIntent that is never
-// confirmed moves nothing.
-const prepareSuffix = ":prepare:1"
+// prepareKey makes a key of the PaymentIntent's creation out of the operation's.
+// Another recipe has other keys: its other parameters would be refused under the old
+// ones, and a second PaymentIntent that is never confirmed moves nothing.
+//
+// There are two, because Stripe keeps an error of its own as it keeps a success, and
+// repeats it for a day (https://docs.stripe.com/api/idempotent_requests).
+func prepareKey(op provider.Operation, turn int) string {
+	return fmt.Sprintf("%s:prepare:%s:%d", op.ID, recipe, turn)
+}
+
+// prepareTurns are the keys of one Prepare.
+const prepareTurns = 2
 
 // exchange makes one request under a permit of its own. Without a whole reply ok is
 // false, and the call says whether a byte of the request left. Otherwise the reply is
@@ -38,7 +45,8 @@ func exchange[T any](ctx context.Context, stop provider.StopDeadline, do func(co
 }
 
 // Prepare implements provider.Preparer: it creates the PaymentIntent, unconfirmed.
-// Asked again with the same key, Stripe answers with the same PaymentIntent.
+// Asked again with the same key, Stripe answers with the same PaymentIntent. Where it
+// would only repeat an error of its own, the next key is tried.
 func (c *Connector) Prepare(ctx context.Context, op provider.Operation, stop provider.StopDeadline) (string, provider.Answer) {
 	params, err := c.intentParams(op)
 	if err != nil {
@@ -46,13 +54,19 @@ func (c *Connector) Prepare(ctx context.Context, op provider.Operation, stop pro
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
-	intent, said, ok := exchange(ctx, stop, func(ctx context.Context) (*stripe.PaymentIntent, error) {
-		return c.client.V1PaymentIntents.Create(ctx, params)
-	})
-	if !ok {
-		return "", provider.Refused(provider.ReasonNotPrepared, said.err)
+	for turn := 1; ; turn++ {
+		params.SetIdempotencyKey(prepareKey(op, turn))
+		intent, said, ok := exchange(ctx, stop, func(ctx context.Context) (*stripe.PaymentIntent, error) {
+			return c.client.V1PaymentIntents.Create(ctx, params)
+		})
+		switch {
+		case !ok:
+			return "", provider.Refused(provider.ReasonNotPrepared, said.err)
+		case said.spoiledItsKey() && turn < prepareTurns:
+			continue
+		}
+		return c.sortPrepared(op, intent, said)
 	}
-	return c.sortPrepared(op, intent, said)
 }
 
 func (c *Connector) intentParams(op provider.Operation) (*stripe.PaymentIntentCreateParams, error) {
@@ -61,6 +75,10 @@ func (c *Connector) intentParams(op provider.Operation) (*stripe.PaymentIntentCr
 	}
 	if err := op.Valid(); err != nil {
 		return nil, err
+	}
+	if op.PaymentMethod == "" {
+		// Stripe makes the PaymentIntent all the same, and no confirm could succeed.
+		return nil, errors.New("a charge needs a payment method")
 	}
 	units, err := c.capabilities.Units(op.Amount)
 	if err != nil {
@@ -73,10 +91,9 @@ func (c *Connector) intentParams(op provider.Operation) (*stripe.PaymentIntentCr
 		// Nobody is there to be redirected, and without this Stripe wants a return URL.
 		AutomaticPaymentMethods: &stripe.PaymentIntentCreateAutomaticPaymentMethodsParams{Enabled: new(true), AllowRedirects: new("never")},
 		Metadata:                map[string]string{referenceKey: op.Reference},
-		PaymentMethod:           given(op.PaymentMethod),
+		PaymentMethod:           &op.PaymentMethod,
 		Customer:                given(op.Customer),
 	}
-	params.SetIdempotencyKey(op.ID.String() + prepareSuffix)
 	return params, nil
 }
 

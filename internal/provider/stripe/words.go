@@ -30,6 +30,13 @@ func (c *call) problem() *stripe.Error {
 	return nil
 }
 
+// spoiledItsKey reports whether Stripe would say the same under this key for a day,
+// and may say something else under another one.
+func (c *call) spoiledItsKey() bool {
+	told := c.problem()
+	return told != nil && (told.Type == stripe.ErrorTypeIdempotency || c.reply.Status >= http.StatusInternalServerError)
+}
+
 // foreign is the answer to a reply that is not in Stripe's format.
 func (c *call) foreign() provider.Answer {
 	answer := c.reply.Answer(provider.ReasonForeignAnswer)
@@ -113,7 +120,8 @@ func (c *Connector) sortPrepared(op provider.Operation, intent *stripe.PaymentIn
 }
 
 // sortUnprepared reads why there is no PaymentIntent. What Stripe refuses because of
-// the operation itself is final; everything else is tried again.
+// the operation itself is final, what it would refuse each time is for a person, and
+// everything else is tried again.
 func (c *Connector) sortUnprepared(said *call) provider.Answer {
 	told := said.problem()
 	if told == nil {
@@ -129,6 +137,9 @@ func (c *Connector) sortUnprepared(said *call) provider.Answer {
 		answer := said.reply.Answer(cmp.Or(string(told.DeclineCode), string(told.Code)))
 		answer.Verdict = payment.VerdictDeclined
 		return answer
+	}
+	if refusesForGood(told, said.reply.Status) {
+		return provider.Refused(provider.ReasonInvalidOperation, plain(told))
 	}
 	return provider.Refused(reasonOf(told, said.reply.Status), plain(told))
 }
@@ -151,6 +162,14 @@ func refusesCharge(told *stripe.Error) bool {
 	default:
 		return false
 	}
+}
+
+// refusesForGood reports whether the same request would be refused again: its
+// parameters, or what the account may do, have to change first
+// (https://docs.stripe.com/error-low-level). Keys and locks in use, limits and
+// credentials have other statuses.
+func refusesForGood(told *stripe.Error, status int) bool {
+	return told.Type == stripe.ErrorTypeInvalidRequest && (status == http.StatusBadRequest || status == http.StatusNotFound)
 }
 
 // The kinds of Stripe's objects that are read.
@@ -193,10 +212,12 @@ func verdictOf(intent *stripe.PaymentIntent) (verdict payment.Verdict, reason st
 	case stripe.PaymentIntentStatusRequiresPaymentMethod:
 		// A failed payment comes back to this state with its error. Without one it was
 		// never tried: a payment method was missing, or went away.
-		if intent.LastPaymentError == nil {
-			return payment.VerdictUnclear, string(intent.Status)
+		switch {
+		case intent.LastPaymentError != nil:
+			return payment.VerdictDeclined, declineCode(intent.LastPaymentError)
+		case intent.AmountReceived == 0:
+			return payment.VerdictUnclear, provider.ReasonNotConfirmed
 		}
-		return payment.VerdictDeclined, declineCode(intent.LastPaymentError)
 	case stripe.PaymentIntentStatusRequiresConfirmation:
 		return payment.VerdictUnclear, provider.ReasonNotConfirmed
 	case stripe.PaymentIntentStatusCanceled:

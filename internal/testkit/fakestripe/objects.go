@@ -9,6 +9,10 @@ import (
 	"strconv"
 )
 
+// Methodless is the state of a PaymentIntent whose payment method is missing, or went
+// away: requires_payment_method, without an error.
+const Methodless = "methodless"
+
 const (
 	succeeded            = "succeeded"
 	requiresConfirmation = "requires_confirmation"
@@ -28,9 +32,12 @@ type intent struct {
 func (i *intent) reference() string { return i.metadata["operation_id"] }
 
 func (i *intent) move(status string) {
-	i.status = status
-	if status == requiresMethod {
+	i.status, i.decline = status, ""
+	switch status {
+	case requiresMethod:
 		i.decline = "insufficient_funds"
+	case Methodless:
+		i.status = requiresMethod
 	}
 }
 
@@ -56,7 +63,7 @@ func (i *intent) confirm(step Step) reply {
 		step.Becomes = succeeded
 	}
 	i.move(step.Becomes)
-	if i.status == requiresMethod {
+	if i.decline != "" {
 		return reply{status: http.StatusPaymentRequired, failure: &failure{
 			Type: "card_error", Code: "card_declined", DeclineCode: i.decline, Message: "Your card has insufficient funds.", PaymentIntent: i.render(),
 		}}
@@ -109,6 +116,9 @@ func (s *Server) create(form url.Values) reply {
 	i := &intent{
 		id: fmt.Sprintf("pi_%06d", len(s.intents)+1), currency: form.Get("currency"), amount: amount, status: requiresConfirmation,
 		metadata: map[string]string{"operation_id": form.Get("metadata[operation_id]")}, created: created(),
+	}
+	if form.Get("payment_method") == "" {
+		i.move(Methodless)
 	}
 	s.intents = append(s.intents, i)
 	return ok(i.render())

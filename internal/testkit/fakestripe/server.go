@@ -37,7 +37,8 @@ type Step struct {
 	// Becomes is the state that a confirm or refund leads to, other than succeeded:
 	// requires_payment_method is a decline.
 	Becomes string
-	// Refuse answers with Stripe's error of this code and changes nothing.
+	// Refuse answers with Stripe's error of this code and changes nothing. The key
+	// keeps an api_error, as Stripe's do, and no other one.
 	Refuse string
 	// Hold, if given, is waited for before the request does anything.
 	Hold <-chan struct{}
@@ -198,9 +199,6 @@ func route(r *http.Request) (kind, id string) {
 func (s *Server) answer(r *http.Request, kind, id string, step Step) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if step.Refuse != "" {
-		return refusal(step.Refuse)
-	}
 	key := r.Header.Get("Idempotency-Key")
 	asked := r.URL.Path + "?" + r.PostForm.Encode()
 	if first, known := s.keys[key]; known && r.Method == http.MethodPost {
@@ -209,7 +207,13 @@ func (s *Server) answer(r *http.Request, kind, id string, step Step) reply {
 		}
 		return first.reply
 	}
-	told := s.carryOut(r.Form, kind, id, step)
+	if step.Refuse != "" && step.Refuse != "api_error" {
+		return refusal(step.Refuse)
+	}
+	told := refusal(step.Refuse)
+	if step.Refuse == "" {
+		told = s.carryOut(r.Form, kind, id, step)
+	}
 	if r.Method == http.MethodPost && key != "" {
 		s.keys[key] = saved{asked: asked, reply: told}
 	}
