@@ -30,6 +30,7 @@ type commands struct {
 	Provider providerCommand `cmd:"" help:"Payment providers."`
 	Unknown  unknownCommand  `cmd:"" help:"Operations whose outcome is not known."`
 	Case     caseCommand     `cmd:"" help:"What contradicts the books: late, double and wrong money."`
+	Drift    driftCommand    `cmd:"" help:"Differences between our operations and the provider's list."`
 	Epoch    epochCommand    `cmd:"" help:"Commits that the database lost."`
 	Config   configCommand   `cmd:"" help:"Configuration."`
 	Demo     demoCommand     `cmd:"" help:"Run the whole pipeline under faults, here and now, and check its promises."`

@@ -3,11 +3,13 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/payonce/payonce/internal/config"
+	"github.com/payonce/payonce/internal/drift"
 	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/reconcile"
@@ -39,10 +41,16 @@ func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error
 	applier := outcome.NewApplier(r.pool, publisher)
 	reconciler := &reconcile.Reconciler{Pool: r.pool, Accounts: served, Publisher: publisher, Applier: applier, Log: log}
 	events := reconcile.NewEvents(reconciler)
-	return r.run(ctx, nil, nil,
-		lifecycle.Part{Name: "reconciler", Run: endless(reconciler.Run), StopWait: 2*c.Timeout + looksAllowance},
-		lifecycle.Part{Name: "webhooks", Run: endless(events.Run), StopWait: c.Timeout + looksAllowance},
+	parts := []lifecycle.Part{
+		{Name: "reconciler", Run: endless(reconciler.Run), StopWait: 2*c.Timeout + looksAllowance},
+		{Name: "webhooks", Run: endless(events.Run), StopWait: c.Timeout + looksAllowance},
 		committing("webhooks' applier", events.RunApplier),
 		committing("applier", applier.Run),
-	)
+	}
+	if c.DriftInterval > 0 {
+		scanner := drift.Scanner{Pool: r.pool, Accounts: served, Applier: applier, Asker: reconciler, Interval: c.DriftInterval, Log: log}
+		scan := lifecycle.Part{Name: "drift scan", Run: endless(scanner.Run), StopWait: c.Timeout + looksAllowance}
+		parts = slices.Insert(parts, 0, scan) // it stops before what it uses
+	}
+	return r.run(ctx, nil, nil, parts...)
 }

@@ -112,7 +112,7 @@ var packages = arrows{
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/casework internal/config internal/evidence internal/httpapi internal/kafka " +
+			imports: "internal/accept internal/casework internal/config internal/drift internal/evidence internal/httpapi internal/kafka " +
 				"internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres internal/provider " +
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
 				"pkg/event pkg/money pkg/payment",
@@ -143,7 +143,7 @@ var packages = arrows{
 			pkg:     "cmd/payctl",
 			imports: "internal/app internal/demo internal/lifecycle",
 			modules: "kong term uuid zap",
-			tests:   "internal/evidence internal/operation internal/outcome",
+			tests:   "internal/evidence internal/operation internal/outcome internal/pspsim",
 		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.

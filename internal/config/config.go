@@ -31,6 +31,11 @@ const (
 	// leaseDefault is the provider's timeout with room for a loaded machine. It is
 	// also how long a payment waits after its worker died.
 	leaseDefault = 15 * time.Second
+	// driftIntervalDefault is about how long a difference from a provider's list goes
+	// unseen at most. Inquiries and webhooks find nearly everything within seconds; six
+	// hours are within a working day, and long enough that a scan does not read its
+	// margins, of two and a half hours, again and again.
+	driftIntervalDefault = 6 * time.Hour
 )
 
 // Service is what all four services read.
@@ -134,11 +139,14 @@ func (c Worker) withDefaults() Worker {
 type Reconciler struct {
 	Service
 	Providers
+	// DriftInterval is the least length of the windows in which providers' lists are
+	// held against our operations. 0: they are not, but by payctl.
+	DriftInterval time.Duration `env:"DRIFT_INTERVAL"`
 }
 
 func (c Reconciler) withDefaults() Reconciler {
 	c.Service = c.Service.withDefaults(reconcilerAdminDefault)
-	c.Timeout = providerTimeoutDefault
+	c.Timeout, c.DriftInterval = providerTimeoutDefault, driftIntervalDefault
 	return c
 }
 
@@ -177,5 +185,17 @@ type OperatorTool struct {
 
 func (c OperatorTool) withDefaults() OperatorTool {
 	c.Cell, c.Topics = cellDefault, c.Topics.withDefaults()
+	return c
+}
+
+// DriftTool is what payctl drift scan reads. It calls the provider, as the reconciler does.
+type DriftTool struct {
+	OperatorTool
+	Providers
+}
+
+func (c DriftTool) withDefaults() DriftTool {
+	c.OperatorTool = c.OperatorTool.withDefaults()
+	c.Timeout = providerTimeoutDefault
 	return c
 }

@@ -266,3 +266,20 @@ func TestIntakeNeedsTwoPorts(t *testing.T) {
 	_, err = config.Load[config.Intake](workerEnviron("PAYONCE_HTTP_ADDR=:0", "PAYONCE_ADMIN_ADDR=:0"))
 	require.NoError(t, err, "each gets a free port")
 }
+
+func TestTheDriftScanIsOnUnlessItIsTurnedOff(t *testing.T) {
+	t.Parallel()
+	interval := func(changes ...string) (time.Duration, error) {
+		c, err := config.Load[config.Reconciler](workerEnviron(changes...))
+		return c.DriftInterval, err
+	}
+	for value, want := range map[string]time.Duration{"-": 6 * time.Hour, "0": 0, "30m": 30 * time.Minute} {
+		got, err := interval("PAYONCE_DRIFT_INTERVAL=" + value)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, value := range []string{"59s", "-1h"} {
+		_, err := interval("PAYONCE_DRIFT_INTERVAL=" + value)
+		require.ErrorContains(t, err, "set it to 1m0s or more, or to 0")
+	}
+}

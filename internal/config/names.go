@@ -34,6 +34,7 @@ var help = map[string]string{
 		"several of one account separated by |; empty for an account without",
 	"PROVIDER_TIMEOUT": "the longest time that one call to a provider may take, such as 5s",
 	"PROVIDER_SLOTS":   "the number of requests that may be in flight at one provider account, such as 128",
+	"DRIFT_INTERVAL":   "the least length of a window in which a provider's list is held against our operations, such as 6h; 0 for none",
 	"LEASE":            "the time for which a claim holds, such as 15s; longer than PAYONCE_PROVIDER_TIMEOUT",
 	"WORKER_NAME":      "a name that no other worker has",
 }
@@ -67,7 +68,7 @@ func variablesIn(t reflect.Type) []variable {
 // known are the variables of all processes: a shared environment is no mistake.
 var known = slices.Concat(
 	namesOf(Intake{}), namesOf(Relay{}), namesOf(Worker{}), namesOf(Reconciler{}),
-	namesOf(Migrate{}), namesOf(TopicsTool{}), namesOf(MerchantTool{}), namesOf(OperatorTool{}),
+	namesOf(Migrate{}), namesOf(TopicsTool{}), namesOf(MerchantTool{}), namesOf(OperatorTool{}), namesOf(DriftTool{}),
 )
 
 // othersPrefixes begin names that programs beside the services read.

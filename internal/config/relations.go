@@ -45,7 +45,17 @@ func (c Worker) relations() []string {
 	return problems
 }
 
-func (c Reconciler) relations() []string { return c.Providers.relations() }
+// driftIntervalMin keeps a scan from reading nothing but its margins.
+const driftIntervalMin = time.Minute
+
+func (c Reconciler) relations() []string {
+	problems := c.Providers.relations()
+	if c.DriftInterval != 0 && c.DriftInterval < driftIntervalMin {
+		problems = append(problems, fmt.Sprintf("PAYONCE_DRIFT_INTERVAL is %s: set it to %s or more, or to 0 to scan by payctl only",
+			c.DriftInterval, driftIntervalMin))
+	}
+	return problems
+}
 
 func (c Providers) relations() []string {
 	var problems []string
@@ -70,6 +80,7 @@ func (c Migrate) relations() []string      { return nil }
 func (c TopicsTool) relations() []string   { return nil }
 func (c MerchantTool) relations() []string { return nil }
 func (c OperatorTool) relations() []string { return nil }
+func (c DriftTool) relations() []string    { return c.Providers.relations() }
 
 func notPositive(name string, d time.Duration) string {
 	return fmt.Sprintf("%s is %s: set it to a time above zero", name, d)
