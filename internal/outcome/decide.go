@@ -235,8 +235,11 @@ func (k known) settled(state payment.OperationState, reason string, o Outcome) o
 	return to
 }
 
+// objectID is the first one that was learned, and stays: it may be what we prepared
+// and confirmed, and no other object tells what became of that. Only a success, which
+// a movement was found for, is named after what it was found by.
 func (k known) objectID(o Outcome) *string {
-	if o.Learned.ProviderObjectID == "" {
+	if k.row.ProviderObjectID != nil || o.Learned.ProviderObjectID == "" {
 		return k.row.ProviderObjectID
 	}
 	return &o.Learned.ProviderObjectID

@@ -163,6 +163,26 @@ func TestCreatedLearnsLate(t *testing.T) {
 	require.Equal(t, 1, d.postings(p))
 }
 
+// A webhook that names another object under our reference made that one the only one
+// that was ever asked about again, while ours had captured.
+func TestU8_AStoredObjectIsNotReplacedByOneThatAWebhookNames(t *testing.T) {
+	t.Parallel()
+	named := func(id string) change { return func(o *outcome.Outcome) { o.Learned.ProviderObjectID = id } }
+	for _, verdict := range []payment.Verdict{payment.VerdictPending, payment.VerdictUnclear} {
+		d := newDesk(t)
+		p, a := d.claimed()
+		kept, err := operation.KeepObject(t.Context(), d.pool, operation.Stand{OperationID: p.OperationID, Fence: a.Fence}, "pi_1")
+		require.NoError(t, err)
+		require.True(t, kept)
+		d.apply(d.word(p, evidence.Webhook, verdict, named("pi_2")))
+		require.Equal(t, new("pi_1"), d.row(p).ProviderObjectID)
+		d.apply(answer(a, payment.VerdictUnclear, named("pi_2")))
+		require.Equal(t, new("pi_1"), d.row(p).ProviderObjectID)
+		d.apply(d.word(p, evidence.Inquiry, payment.VerdictCaptured, named("pi_2")))
+		require.Equal(t, new("pi_2"), d.row(p).ProviderObjectID, "the movement that took place")
+	}
+}
+
 func TestPendingMakesAWaitingOperationUnknownUntilALaterNo(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
