@@ -20,14 +20,14 @@ func opened(kind, object string, minor int, plan string) []string {
 		fmt.Sprintf(`INSERT INTO payment_case (id, payment_id, operation_id, kind, provider_account, provider_object_id, amount_minor, currency,
 			suspended, plan, waits_for, next_step_at) VALUES (@case, @payment, @operation, '%s', 'card', '%s', %d, 'TRY', true, '%s', '%s', %s)`,
 			kind, object, minor, plan, owner, due),
-		told(1, "open", plan, "machine"),
+		told(1, "", "open", plan, "machine"),
 	}
 }
 
 // told is a line of the case's history.
-func told(version int, state, plan, actor string) string {
-	return fmt.Sprintf(`INSERT INTO payment_case_history (case_id, version, to_state, plan, actor, who, reason)
-		VALUES (@case, %d, '%s', '%s', '%s', 'ada', 'seen')`, version, state, plan, actor)
+func told(version int, from, to, plan, actor string) string {
+	return fmt.Sprintf(`INSERT INTO payment_case_history (case_id, version, from_state, to_state, plan, actor, who, reason)
+		VALUES (@case, %d, nullif('%s', ''), '%s', '%s', '%s', 'ada', 'seen')`, version, from, to, plan, actor)
 }
 
 // caseMoved moves the case to a version.
@@ -69,6 +69,27 @@ func twiceCharged(more ...string) []string {
 	return claimed(slices.Concat(second, opened("captured_twice", "ch_2", 1000, "refund"), more)...)
 }
 
+// denied is the provider's later word that a movement is void.
+func denied(object string) string {
+	return evidence{source: "inquiry", verdict: "declined", object: object, asked: 200}.sql()
+}
+
+// adoptAs lets the charge succeed with a movement.
+func adoptAs(object string) string {
+	return fmt.Sprintf(`UPDATE operation SET state = 'succeeded', provider_object_id = '%s' WHERE id = @operation`, object)
+}
+
+// agreement is what a commit checks of a case.
+const agreement = "a_case_agrees_with_money_and_operations"
+
+// givenUp is a refund that is given up.
+const givenUp = `UPDATE operation SET state = 'failed' WHERE id = @refund`
+
+// named gives the case a name in its next version.
+func named(object string) string {
+	return fmt.Sprintf(`UPDATE payment_case SET provider_object_id = '%s', version = 2 WHERE id = @case`, object)
+}
+
 // adoptions: a charge leaves failed only by its case, with the invoice in hand (U7).
 func adoptions() []guard {
 	because := "operation_move_is_proven"
@@ -88,7 +109,7 @@ func adoptions() []guard {
 		{
 			name: "failed to succeeded by a case of another movement", because: because,
 			given: failed(slices.Concat([]string{late("ch_1", 1000)}, opened("captured_after_failed", "ch_1", 1000, "adopt"))...), refused: succeed,
-			instead: `UPDATE operation SET state = 'succeeded', provider_object_id = 'ch_1' WHERE id = @operation`,
+			instead: adoptAs("ch_1"),
 		},
 		{
 			name: "failed to succeeded with another amount", refused: succeed, because: because, instead: noted,
@@ -104,6 +125,35 @@ func adoptions() []guard {
 			name: "failed to succeeded while another payment holds the invoice", refused: succeed, because: because, instead: noted,
 			given: failed(slices.Concat([]string{word, free, `INSERT INTO invoice_identity (merchant_id, invoice_id, payment_type, payment_id)
 				VALUES (@merchant, @invoice, 'invoice', @other_payment)`}, adopt)...),
+		},
+		{
+			name: "failed to succeeded with a movement that the provider denies", because: because,
+			given:   failed(slices.Concat([]string{late("ch_1", 1000), denied("ch_1")}, opened("captured_after_failed", "ch_1", 1000, "adopt"))...),
+			refused: adoptAs("ch_1"),
+			proof:   []string{evidence{source: "inquiry", verdict: "captured", minor: 1000, currency: "TRY", object: "ch_1", asked: 300}.sql()},
+		},
+		{
+			name: "failed to succeeded with what may have been given back", because: because, instead: noted,
+			given: failed(slices.Concat([]string{late("ch_1", 1000)}, opened("captured_after_failed", "ch_1", 1000, "adopt"), []string{
+				refund("ch_1", 1000), givenUp, evidence{of: "refund", source: "inquiry", verdict: "pending"}.sql(),
+			})...),
+			refused: adoptAs("ch_1"),
+		},
+		{
+			name: "captured evidence of another amount forbids failed until its case is dismissed", because: because,
+			given: claimed(wrong...), refused: `UPDATE operation SET state = 'failed' WHERE id = @operation`,
+			proof: []string{told(2, "open", "dismissed", "person", "person"), caseMoved(2, "dismissed", "person", "")},
+		},
+		{
+			name: "what was dismissed is sent again", because: because, instead: `UPDATE operation SET state = 'failed' WHERE id = @operation`,
+			given: claimed(slices.Concat(wrong, []string{
+				told(2, "open", "dismissed", "person", "person"), caseMoved(2, "dismissed", "person", ""),
+			})...),
+			refused: moved("created"),
+		},
+		{
+			name: "a charge succeeds without a name while something of it is given back", because: because, refused: succeed,
+			given: claimed(slices.Concat(wrong, []string{word, refund("ch_1", 999)})...), proof: []string{givenUp},
 		},
 		{
 			name: "captured evidence of another amount forbids failed until it is given back", because: because,
@@ -131,6 +181,7 @@ func cases() []guard {
 		return failed(slices.Concat([]string{late("ch_1", 1000)}, open, more)...)
 	}
 	dismiss := caseMoved(2, "dismissed", "refund", "")
+	word := evidence{source: "webhook", verdict: "captured", minor: 1000, currency: "TRY"}.sql()
 	return []guard{
 		{name: "a case without evidence", given: failed(), refused: open[0], because: birth, proof: []string{late("ch_1", 1000)}},
 		{
@@ -152,169 +203,91 @@ func cases() []guard {
 				VALUES (@other_case, @payment, @operation, 'captured_twice', 'card', 'ch_1', 1000, 'TRY', true, 'person', 'person')`,
 		},
 		{
+			name: "the money of a charge that succeeded without a name in suspense", because: birth, instead: noted,
+			given: succeeded(), refused: opened("captured_twice", "", 1000, "refund")[0],
+		},
+		{
+			name: "a case gets a name that nobody said", because: move, refused: named("ch_1"),
+			given: failed(slices.Concat([]string{word}, opened("captured_after_failed", "", 1000, "person"),
+				[]string{late("ch_1", 999), told(2, "open", "open", "person", "machine")})...),
+			proof: []string{late("ch_1", 1000)},
+		},
+		{
+			name: "a case gets the name of what the charge succeeded with", because: move, refused: named("ch_1"), instead: named("ch_2"),
+			given: failed(slices.Concat([]string{word}, opened("captured_after_failed", "", 1000, "adopt"),
+				[]string{late("ch_1", 1000), late("ch_2", 1000), adoptAs("ch_1"), told(2, "open", "open", "adopt", "machine")})...),
+		},
+		{
+			name: "a second suspense for an amount without a name", because: "one_case_per_unnamed_amount", instead: noted,
+			given: failed(slices.Concat([]string{word}, opened("captured_after_failed", "", 1000, "person"))...),
+			refused: `INSERT INTO payment_case (id, payment_id, operation_id, kind, provider_account, provider_object_id, amount_minor, currency,
+				suspended, plan, waits_for)
+				VALUES (@other_case, @payment, @operation, 'captured_after_failed', 'card', '', 1000, 'TRY', true, 'person', 'person')`,
+		},
+		{
+			name: "a history that begins elsewhere", given: lateFailed(told(2, "working", "dismissed", "refund", "person")), because: move,
+			refused: dismiss, instead: noted,
+		},
+		{
 			name: "a second suspense for one movement", because: "one_suspense_per_movement", instead: noted,
 			given: lateFailed(late("ch_1", 999)),
 			refused: `INSERT INTO payment_case (id, payment_id, operation_id, kind, provider_account, provider_object_id, amount_minor, currency,
 				suspended, plan, waits_for)
 				VALUES (@other_case, @payment, @operation, 'amount_mismatch', 'card', 'ch_1', 999, 'TRY', true, 'person', 'person')`,
 		},
-		{name: "dismissed without history", given: lateFailed(), refused: dismiss, because: move, proof: []string{told(2, "dismissed", "refund", "person")}},
 		{
-			name: "dismissed by the machine", given: lateFailed(told(2, "dismissed", "refund", "machine")), refused: dismiss, because: move,
+			name: "dismissed without history", given: lateFailed(), refused: dismiss, because: move,
+			proof: []string{told(2, "open", "dismissed", "refund", "person")},
+		},
+		{
+			name: "dismissed by the machine", given: lateFailed(told(2, "open", "dismissed", "refund", "machine")), refused: dismiss, because: move,
 			instead: noted,
 		},
 		{
 			name: "a decision without a reason", given: lateFailed(), because: "payment_case_history_reason_check",
-			instead: told(2, "open", "refund", "person"),
+			instead: told(2, "open", "open", "refund", "person"),
 			refused: `INSERT INTO payment_case_history (case_id, version, to_state, plan, actor, who, reason)
 				VALUES (@case, 2, 'dismissed', 'refund', 'person', 'ada', '')`,
 		},
 		{
-			name: "a version is left out", given: lateFailed(told(3, "dismissed", "refund", "person")), because: move,
+			name: "a version is left out", given: lateFailed(told(3, "open", "dismissed", "refund", "person")), because: move,
 			refused: caseMoved(3, "dismissed", "refund", ""), instead: noted,
 		},
 		{
-			name: "resolved as adopted although the charge failed", given: lateFailed(told(2, "resolved", "adopt", "machine")),
+			name: "resolved as adopted although the charge failed", given: lateFailed(told(2, "open", "resolved", "adopt", "machine")),
 			refused: caseMoved(2, "resolved", "adopt", "adopted"), because: move, instead: noted,
 		},
 		{
-			name: "resolved as corrected although the charge failed", given: lateFailed(told(2, "resolved", "refund", "machine")),
+			name: "resolved as corrected although the charge failed", given: lateFailed(told(2, "open", "resolved", "refund", "machine")),
 			refused: caseMoved(2, "resolved", "refund", "corrected"), because: move, instead: noted,
 		},
 		{
-			name: "resolved as refunded before the refund succeeded", given: lateFailed(refund("ch_1", 1000), told(2, "resolved", "refund", "machine")),
+			name: "resolved as refunded before the refund succeeded", given: lateFailed(refund("ch_1", 1000), told(2, "open", "resolved", "refund", "machine")),
 			refused: caseMoved(2, "resolved", "refund", "refunded"), because: move, proof: given(),
 		},
 		{
-			name: "at work without a refund", given: lateFailed(told(2, "working", "refund", "machine")),
+			name: "at work without a refund", given: lateFailed(told(2, "open", "working", "refund", "machine")),
 			refused: caseMoved(2, "working", "refund", ""), because: move, proof: []string{refund("ch_1", 1000)},
 		},
 		{
-			name: "dismissed while a refund is under way", given: lateFailed(refund("ch_1", 1000), told(2, "dismissed", "refund", "person")),
+			name: "dismissed while a refund is under way", given: lateFailed(refund("ch_1", 1000), told(2, "open", "dismissed", "refund", "person")),
 			refused: dismiss, because: move, instead: noted,
 		},
 		{
 			name: "a closed case is opened again", because: move, instead: noted,
-			given:   lateFailed(told(2, "dismissed", "refund", "person"), dismiss, told(3, "open", "person", "person")),
+			given:   lateFailed(told(2, "open", "dismissed", "refund", "person"), dismiss, told(3, "dismissed", "open", "person", "person")),
 			refused: `UPDATE payment_case SET state = 'open', plan = 'person', waits_for = 'person', version = 3 WHERE id = @case`,
 		},
 		{
-			name: "a movement is named twice", given: lateFailed(told(2, "open", "refund", "machine")), because: move, instead: noted,
+			name: "a movement is named twice", given: lateFailed(told(2, "open", "open", "refund", "machine")), because: move, instead: noted,
 			refused: `UPDATE payment_case SET provider_object_id = 'ch_9', version = 2 WHERE id = @case`,
 		},
 		{name: "changing a case's amount", given: lateFailed(), refused: `UPDATE payment_case SET amount_minor = 1`, because: noRight, instead: noted},
 		{name: "rewriting a case's history", given: lateFailed(), refused: `UPDATE payment_case_history SET who = 'eve'`, because: noRight, instead: noted},
 		{name: "deleting a case's history", given: lateFailed(), refused: `DELETE FROM payment_case_history`, because: noRight, instead: noted},
 		{
-			name: "a case whose money is nowhere", given: lateFailed(), refused: "SET CONSTRAINTS ALL IMMEDIATE", because: "suspense_agrees_with_its_case",
+			name: "a case whose money is nowhere", given: lateFailed(), refused: "SET CONSTRAINTS ALL IMMEDIATE", because: agreement,
 			instead: noted,
 		},
 	}
-}
-
-// compensations: what goes back is exactly the case's money, and once.
-func compensations() []guard {
-	const because = "a_compensation_gives_back_its_cases_money"
-	good := refund("ch_2", 1000)
-	again := `INSERT INTO operation (id, payment_id, kind, provider_account, amount_minor, currency, case_id, target_object_id)
-		VALUES (@other_refund, @payment, 'refund', 'card', 1000, 'TRY', @case, 'ch_2')`
-	lost := `UPDATE operation SET state = 'failed' WHERE id = @refund`
-	return []guard{
-		{name: "a refund of more than the case", given: twiceCharged(), refused: refund("ch_2", 1001), because: because, instead: good},
-		{name: "a refund of less than the case", given: twiceCharged(), refused: refund("ch_2", 999), because: because, instead: good},
-		{name: "a refund of another movement", given: twiceCharged(), refused: refund("ch_1", 1000), because: because, instead: good},
-		{name: "a second refund of a case", given: twiceCharged(good), refused: again, because: "operation_one_compensation_per_case", proof: []string{lost}},
-		{
-			name: "a second refund although the first one may have taken place", refused: again, because: because, instead: noted,
-			given: twiceCharged(good, lost, `INSERT INTO evidence (id, operation_id, source, verdict, amount_minor, currency,
-				asked_at, hash) VALUES (gen_random_uuid(), @refund, 'webhook', 'captured', 1000, 'TRY', payonce_now(), sha256(''))`),
-		},
-		{
-			name: "a refund of what the charge succeeded with since", because: because, instead: noted,
-			given: claimed(slices.Concat([]string{late("ch_1", 999), late("ch_1", 1000), moved("unknown")},
-				opened("amount_mismatch", "ch_1", 999, "person"),
-				[]string{`UPDATE operation SET state = 'succeeded', provider_object_id = 'ch_1' WHERE id = @operation`})...),
-			refused: refund("ch_1", 999),
-		},
-		{
-			name: "a refund of a case that acts on nothing", given: twiceCharged(), because: because, instead: good,
-			refused: `INSERT INTO operation (id, payment_id, kind, provider_account, amount_minor, currency, case_id)
-				VALUES (@refund, @payment, 'refund', 'card', 1000, 'TRY', @case)`,
-		},
-		{
-			name: "changing what a refund acts on", given: twiceCharged(good), because: noRight, instead: noted,
-			refused: `UPDATE operation SET target_object_id = 'ch_1' WHERE id = @refund`,
-		},
-	}
-}
-
-// casePostings: suspense is booked for a case, and leaves it as the case ends.
-func casePostings() []guard {
-	const because = "a_posting_books_what_moved"
-	named := `INSERT INTO ledger_account (code, currency) VALUES ('provider:card:clearing', 'TRY'), ('provider:card:suspense', 'TRY')
-		ON CONFLICT DO NOTHING`
-	owed := `INSERT INTO ledger_account (code, currency) VALUES ('merchant:' || @merchant::uuid || ':payable', 'TRY')`
-	suspense := casePosting("operation", "suspense", "'provider:card:clearing'", "'provider:card:suspense'", 1000)
-	reversal := casePosting("operation", "reversal", "'provider:card:suspense'", "'provider:card:clearing'", 1000)
-	back := casePosting("refund", "movement", "'provider:card:suspense'", "'provider:card:clearing'", 1000)
-	adoption := casePosting("operation", "adoption", "'provider:card:suspense'", "'merchant:' || @merchant::uuid || ':payable'", 1000)
-	open := opened("captured_after_failed", "", 1000, "adopt")
-	word := evidence{source: "webhook", verdict: "captured", minor: 1000, currency: "TRY"}.sql()
-	adopted := func(more ...string) []string {
-		return failed(slices.Concat([]string{word}, open, []string{named, owed, suspense, succeed, told(2, "resolved", "adopt", "machine"),
-			caseMoved(2, "resolved", "adopt", "adopted")}, more)...)
-	}
-	return []guard{
-		{
-			name: "suspense without a case", given: failed(late("ch_1", 1000), named), because: "ledger_entry_purpose_check", instead: noted,
-			refused: `INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-				VALUES (@operation, 'suspense', 1, 'provider:card:clearing', 'TRY', 1000), (@operation, 'suspense', 2, 'provider:card:suspense', 'TRY', -1000)`,
-		},
-		{
-			name: "suspense of another amount", given: twiceCharged(named), because: because, instead: suspense,
-			refused: casePosting("operation", "suspense", "'provider:card:clearing'", "'provider:card:suspense'", 999),
-		},
-		{
-			name: "suspense the other way round", given: twiceCharged(named), because: because, instead: suspense,
-			refused: casePosting("operation", "suspense", "'provider:card:suspense'", "'provider:card:clearing'", 1000),
-		},
-		{name: "suspense twice", given: twiceCharged(named, suspense), refused: suspense, because: "a_posting_is_booked_once", instead: noted},
-		{
-			name: "suspense taken back while the case is open", given: twiceCharged(named, suspense, told(2, "dismissed", "refund", "person")),
-			refused: reversal, because: because, proof: []string{caseMoved(2, "dismissed", "refund", "")},
-		},
-		{
-			name: "money given back before it was", given: twiceCharged(named, suspense, refund("ch_2", 1000)), refused: back, because: because,
-			proof: given(),
-		},
-		{
-			name: "money given back from another account", given: twiceCharged(slices.Concat([]string{named, suspense, refund("ch_2", 1000)}, given())...),
-			refused: casePosting("refund", "movement", "'provider:card:clearing'", "'provider:card:suspense'", 1000), because: because, instead: back,
-		},
-		{
-			name: "money given back under no case", given: twiceCharged(slices.Concat([]string{named, suspense, accounts, refund("ch_2", 1000)}, given())...),
-			because: because, instead: back,
-			refused: `INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-				VALUES (@refund, 'movement', 1, 'a', 'TRY', 1000), (@refund, 'movement', 2, 'b', 'TRY', -1000)`,
-		},
-		{
-			name: "an adoption before it is one", because: because, instead: noted,
-			given: failed(slices.Concat([]string{word}, open, []string{named, owed, suspense})...), refused: adoption,
-		},
-		{
-			name: "an adopted charge is booked as a movement, too", given: adopted(adoption, accounts), refused: posting(1000, "TRY"),
-			because: because, instead: noted,
-		},
-		{name: "an adoption is booked twice", given: adopted(adoption), refused: adoption, because: "a_posting_is_booked_once", instead: noted},
-		{
-			name: "a closed case with money in suspense", given: adopted(), refused: "SET CONSTRAINTS ALL IMMEDIATE",
-			because: "suspense_agrees_with_its_case", proof: []string{adoption}, instead: noted,
-		},
-	}
-}
-
-// casePosting books money of the case. The accounts are SQL expressions.
-func casePosting(of, purpose, debit, credit string, minor int) string {
-	return fmt.Sprintf(`INSERT INTO ledger_entry (operation_id, purpose, case_id, line, account, currency, amount_minor)
-		VALUES (@%[1]s, '%[2]s', @case, 1, %[3]s, 'TRY', %[5]d), (@%[1]s, '%[2]s', @case, 2, %[4]s, 'TRY', -%[5]d)`, of, purpose, debit, credit, minor)
 }

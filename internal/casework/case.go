@@ -102,6 +102,9 @@ type Case struct {
 	Amount money.Amount
 	// Suspended means that Amount stands in suspense while the case is not closed.
 	Suspended bool
+	// MovedBy is who made the latest move: a rule does not do everything that a
+	// person may order.
+	MovedBy operation.Owner
 
 	Standing
 

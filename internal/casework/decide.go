@@ -47,7 +47,8 @@ type Beginner interface {
 //
 // Errors: ErrNoSuchCase, ErrNotOpen, ErrMoved, and ErrDoesNotFit with the reason: a
 // refund needs money in suspense under a name that the provider gave it and that is
-// not the charge's own, and an adoption needs a failed charge of exactly that amount.
+// not the charge's own, and an adoption needs a failed charge of exactly that amount;
+// neither may be about money that may have gone back already.
 func Decide(ctx context.Context, db Beginner, id uuid.UUID, d Decision) (Case, error) {
 	if strings.TrimSpace(d.Who) == "" || strings.TrimSpace(d.Reason) == "" {
 		return Case{}, errors.New("a decision needs a name and a reason")
@@ -107,10 +108,10 @@ func (d Decision) standing(c Detail, charge operation.Locked) (Standing, error) 
 	switch d.Action {
 	case Refund:
 		to.Plan = PlanRefund
-		return to, refundable(c, charge)
+		return to, c.Refundable(ownMovement(charge), c.Compensations)
 	case Adopt:
 		to.Plan = PlanAdopt
-		return to, adoptable(c, charge)
+		return to, c.Adoptable(charge, c.Compensations)
 	case Dismiss:
 		to.State, to.WaitsFor = Dismissed, operation.Person
 		return to, nil
@@ -118,27 +119,43 @@ func (d Decision) standing(c Detail, charge operation.Locked) (Standing, error) 
 	return to, fmt.Errorf("%q is nothing to decide: %w", d.Action, ErrDoesNotFit)
 }
 
-func refundable(c Detail, charge operation.Locked) error {
-	own := charge.State == payment.OperationSucceeded && charge.ProviderObjectID != nil && *charge.ProviderObjectID == c.ProviderObjectID
+// ownMovement is what the row of a charge that succeeded names.
+func ownMovement(charge operation.Locked) string {
+	if charge.State != payment.OperationSucceeded || charge.ProviderObjectID == nil {
+		return ""
+	}
+	return *charge.ProviderObjectID
+}
+
+// Refundable says why a refund of the case would take more than its own money, or is
+// nil. own names what the charge succeeded with, empty when it has not succeeded or
+// nothing names it; tried are the refunds and voids of the case.
+func (c Case) Refundable(own string, tried []operation.Compensation) error {
 	switch {
 	case !c.Suspended:
 		return fmt.Errorf("it holds no money: %w", ErrDoesNotFit)
 	case c.ProviderObjectID == "":
 		return fmt.Errorf("the provider has not named the movement: %w", ErrDoesNotFit)
-	case own:
+	case own == c.ProviderObjectID:
 		return fmt.Errorf("the movement is the charge's own: %w", ErrDoesNotFit)
 	}
-	for _, earlier := range c.Compensations {
-		if earlier.MayHold {
-			return fmt.Errorf("operation %s may have given it back already: %w", earlier.OperationID, ErrDoesNotFit)
-		}
-	}
-	return nil
+	return untouched(tried)
 }
 
-func adoptable(c Detail, charge operation.Locked) error {
+// Adoptable says why a charge cannot adopt the case's money, or is nil.
+func (c Case) Adoptable(charge operation.Locked, tried []operation.Compensation) error {
 	if c.Kind != CapturedAfterFailed || !c.Suspended || c.Amount != charge.Amount || charge.State == payment.OperationSucceeded {
 		return fmt.Errorf("only a failed charge of exactly this amount can be adopted: %w", ErrDoesNotFit)
+	}
+	return untouched(tried)
+}
+
+// untouched refuses money that may have gone back already.
+func untouched(tried []operation.Compensation) error {
+	for _, earlier := range tried {
+		if earlier.MayHold || earlier.Live() {
+			return fmt.Errorf("operation %s may have given it back already: %w", earlier.OperationID, ErrDoesNotFit)
+		}
 	}
 	return nil
 }

@@ -33,6 +33,7 @@ func (m Move) After() Case {
 	after := m.From
 	after.Standing = m.To
 	after.Version = m.From.Version + 1
+	after.MovedBy = m.By.Owner
 	return after
 }
 

@@ -22,6 +22,18 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                                 WHERE a.operation_id = o.id
                                                                   AND split_part(served.recipe, '@', 2) <> ''
                                                                   AND split_part(a.recipe, '@', 2) NOT IN ('', split_part(served.recipe, '@', 2))))
+                               -- What gives a case's money back is sent to the account that took it, and
+                               -- not while another one of the case may have given it back.
+                               AND NOT (o.case_id IS NOT NULL
+                                   AND (EXISTS (SELECT
+                                                FROM payment_case k
+                                                         JOIN attempt a ON a.operation_id = k.operation_id
+                                                WHERE k.id = o.case_id
+                                                  AND split_part(served.recipe, '@', 2) <> ''
+                                                  AND split_part(a.recipe, '@', 2) NOT IN ('', split_part(served.recipe, '@', 2)))
+                                       OR EXISTS (SELECT
+                                                  FROM operation other
+                                                  WHERE other.case_id = o.case_id AND other.id <> o.id AND provider_may_hold(other.id))))
                              ORDER BY p.id, o.id
                                  FOR UPDATE OF p, o),
      claimed AS (

@@ -18,8 +18,11 @@ type Compensation struct {
 	Kind                payment.Kind
 	State               payment.OperationState
 	// MayHold says that evidence speaks of it as taken or pending. Once that was
-	// said, no other compensation of its case may be ordered.
+	// said, no other compensation of its case may be ordered or sent.
 	MayHold bool
+	// Withdrawable says that it waits to be sent, and that nothing of it can be under
+	// way: it may be canceled.
+	Withdrawable bool
 }
 
 // Live reports whether the compensation may still move money, or has.

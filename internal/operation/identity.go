@@ -92,8 +92,8 @@ func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[
 
 // HoldAgain claims the identity of a payment that had let go of it. It returns the
 // live payment that holds it, which is the payment itself when it now does, or
-// still did. Call it before Lock, and roll back when nothing comes of it: a payment
-// that stays failed must not hold an invoice.
+// still did. Call it before Lock, and LetGo or roll back when nothing comes of it: a
+// payment that stays failed must not hold an invoice.
 func HoldAgain(ctx context.Context, tx pgx.Tx, payment uuid.UUID) (holder uuid.UUID, err error) {
 	p := NewPayment{PaymentID: payment}
 	err = tx.QueryRow(ctx, identityOfSQL, payment).Scan(&p.MerchantID, &p.InvoiceID, &p.PaymentType, &p.ExternalReference)
@@ -108,6 +108,14 @@ func HoldAgain(ctx context.Context, tx pgx.Tx, payment uuid.UUID) (holder uuid.U
 		return other, nil
 	}
 	return payment, nil
+}
+
+// LetGo releases the identity of a payment that stays failed or canceled.
+func LetGo(ctx context.Context, tx pgx.Tx, payment uuid.UUID) error {
+	if _, err := tx.Exec(ctx, releaseIdentitiesSQL, []uuid.UUID{payment}); err != nil {
+		return fmt.Errorf("letting go of the identity of payment %s: %w", payment, err)
+	}
+	return nil
 }
 
 // hold inserts what is free and then asks who holds what. It repeats while

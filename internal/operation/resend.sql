@@ -26,6 +26,10 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                              AND a.recipe IS DISTINCT FROM '@' || nullif(split_part(served.recipe, '@', 2), '')) END
                  AND NOT awaits_epoch(o.id, o.created_at)
                  AND NOT provider_may_hold(o.id)
+                 AND NOT (o.case_id IS NOT NULL
+                     AND EXISTS (SELECT
+                                 FROM operation other
+                                 WHERE other.case_id = o.case_id AND other.id <> o.id AND provider_may_hold(other.id)))
                  -- Nothing is sent towards a door that is being closed.
                  AND NOT EXISTS (SELECT FROM evidence e WHERE e.operation_id = o.id AND e.source = 'closure')
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,

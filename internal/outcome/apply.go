@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -72,7 +73,37 @@ func lockAll(ctx context.Context, tx pgx.Tx, l locks) (map[uuid.UUID]*known, err
 	if err != nil {
 		return nil, err
 	}
-	return readKnown(ctx, tx, rows)
+	others, err := lockOthers(ctx, tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return readKnown(ctx, tx, append(rows, others...))
+}
+
+// lockOthers locks the other refunds and voids of the cases that locked ones serve: a
+// word about one can decide what becomes of them. Their payments are held already.
+func lockOthers(ctx context.Context, tx pgx.Tx, rows []operation.Locked) ([]operation.Locked, error) {
+	var served, others []uuid.UUID
+	for _, r := range rows {
+		if r.CaseID != nil {
+			served = append(served, *r.CaseID)
+		}
+	}
+	if len(served) == 0 {
+		return nil, nil
+	}
+	compensations, err := operation.Compensations(ctx, tx, served)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range compensations {
+		for _, c := range of {
+			if !slices.ContainsFunc(rows, func(r operation.Locked) bool { return r.ID == c.OperationID }) {
+				others = append(others, c.OperationID)
+			}
+		}
+	}
+	return operation.Lock(ctx, tx, others)
 }
 
 // readKnown reads attempts and evidence once the rows are locked, never before:
@@ -134,11 +165,19 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 }
 
 // move decides about one outcome and collects what it writes.
-func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
+func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 	result := Applied{OperationID: k.row.ID, From: k.row.State}
-	for depth, to := range decide(*k, o, rand.Float64()) {
+	standings := decide(*k, o, rand.Float64())
+	depth := 0
+	if len(standings) > 0 && result.From.Final() {
+		if err := g.withdraw(w, k); err != nil {
+			return result, err
+		}
+		depth = 1
+	}
+	for i, to := range standings {
 		m := operation.Move{From: k.row, To: to}
-		if err := p.collect(w, depth, m); err != nil {
+		if err := g.collect(w, depth+i, m); err != nil {
 			return result, err
 		}
 		k.row = m.After()
@@ -153,6 +192,21 @@ func (p Publisher) move(w *writes, k *known, o Outcome) (Applied, error) {
 		result.CaseID = about.ID
 	}
 	return result, nil
+}
+
+// withdraw cancels what waits to give back the same money once more, before the one
+// that did so succeeds: at most one of a case's may be live.
+func (g *group) withdraw(w *writes, k *known) error {
+	for _, id := range k.superseded() {
+		other := g.locked[id]
+		m := operation.Move{From: other.row, To: other.withdrawn()}
+		if err := g.collect(w, 0, m); err != nil {
+			return err
+		}
+		other.row = m.After()
+		k.files[0].note(other)
+	}
+	return nil
 }
 
 // collect adds one move and all that must commit with it.

@@ -46,6 +46,11 @@ func (p Publisher) CarryOut(ctx context.Context, tx pgx.Tx, due casework.Due, ca
 	if err := p.carry(&w, k, f, carrying{free: holder == due.PaymentID, can: can}); err != nil {
 		return casework.Case{}, err
 	}
+	if holder == due.PaymentID && k.row.State != payment.OperationSucceeded {
+		if err := operation.LetGo(ctx, tx, due.PaymentID); err != nil {
+			return casework.Case{}, err
+		}
+	}
 	return f.Case, w.send(ctx, tx)
 }
 
@@ -84,21 +89,28 @@ func (p Publisher) carry(w *writes, k *known, f *file, c carrying) error {
 }
 
 // next decides a case's next step: the charge's new standing when it is adopted, what
-// becomes of the case, and the kind of the operation to order.
+// becomes of the case, and the kind of the operation to order. What plan asked when the
+// case was opened is asked again: more may have been said since.
 func (k *known) next(f *file, c carrying) (*operation.Standing, step, payment.Kind) {
-	reason := reasonOrdered
-	if f.Plan == casework.PlanAdopt {
+	reason, doubt := reasonOrdered, k.doubt(f)
+	if f.Plan == casework.PlanAdopt && doubt == "" {
 		if c.free && k.row.State != payment.OperationSucceeded {
 			return k.adopted(f), k.resolveAdopted(f), ""
 		}
 		reason = reasonInvoiceTaken
+		if k.row.State == payment.OperationSucceeded {
+			reason = reasonAlreadyCaptured
+		}
 		if !k.vouched(f.ProviderObjectID) {
-			return nil, f.handToPerson(reasonUnvouched), ""
+			doubt = reasonUnvouched
 		}
 	}
 	kind := givenBackBy(c.can)
-	if kind == "" || !k.mayGiveBack(f) {
-		return nil, f.handToPerson(reasonNoWayBack), ""
+	if doubt == "" && (kind == "" || !k.mayGiveBack(f)) {
+		doubt = reasonNoWayBack
+	}
+	if doubt != "" {
+		return nil, f.handToPerson(doubt), ""
 	}
 	to := f.Standing
 	to.State, to.Plan, to.WaitsFor = casework.Working, casework.PlanRefund, operation.Machine
@@ -108,11 +120,35 @@ func (k *known) next(f *file, c carrying) (*operation.Standing, step, payment.Ki
 	return nil, f.move(to, reason), kind
 }
 
-// adopted is the charge once its late money is its own.
+// doubt is why no rule takes the case's money any further, or empty. A person who
+// orders a refund has seen it; nobody adopts what the provider says it does not hold,
+// or what may have been given back.
+func (k *known) doubt(f *file) string {
+	if f.MovedBy == operation.Person && f.Plan != casework.PlanAdopt {
+		return ""
+	}
+	_, provable := k.captured()
+	switch {
+	case k.denied(f.ProviderObjectID):
+		return reasonDenied
+	case k.row.State == payment.OperationSucceeded && !k.ownStands():
+		return reasonOwnInDoubt
+	case k.row.State != payment.OperationSucceeded && f.Plan == casework.PlanAdopt &&
+		(provable == nil || f.Adoptable(k.row, f.compensations) != nil):
+		return reasonMayBeGivenBack
+	}
+	return ""
+}
+
+// adopted is the charge once its late money is its own. A try of it that the provider
+// denies is not what it succeeded with.
 func (k *known) adopted(f *file) *operation.Standing {
 	to := k.settled(payment.OperationSucceeded, "", Outcome{})
-	if f.ProviderObjectID != "" {
+	switch {
+	case f.ProviderObjectID != "":
 		to.ProviderObjectID = new(f.ProviderObjectID)
+	case to.ProviderObjectID != nil && k.denied(*to.ProviderObjectID):
+		to.ProviderObjectID = nil
 	}
 	return &to
 }
@@ -137,20 +173,16 @@ func givenBackBy(can provider.Capabilities) payment.Kind {
 	return ""
 }
 
-// mayGiveBack reports whether a refund of the case takes nothing but its own money:
-// the movement has a name, is not what the charge succeeded with, and no earlier
-// refund of it may have moved it.
+// mayGiveBack reports whether a refund of the case takes nothing but its own money.
+// Where nothing names what the charge succeeded with, it could be this movement.
 func (k *known) mayGiveBack(f *file) bool {
-	own := k.row.State == payment.OperationSucceeded && k.ownMovement() == f.ProviderObjectID
-	if !f.Suspended || f.ProviderObjectID == "" || own {
-		return false
-	}
-	for _, c := range f.compensations {
-		if c.MayHold || c.Live() {
+	own := ""
+	if k.row.State == payment.OperationSucceeded {
+		if own = k.ownMovement(); own == "" {
 			return false
 		}
 	}
-	return true
+	return f.Refundable(own, f.compensations) == nil
 }
 
 // order adds a refund or void of a case to what is written, with its history.

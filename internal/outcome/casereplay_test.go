@@ -82,6 +82,7 @@ func (r *replay) compareCases(t *rapid.T) {
 		f.ID = c.ID
 		require.Equal(t, f.Standing, c.Standing)
 		require.Equal(t, f.Amount, c.Amount)
+		require.Equal(t, f.MovedBy, c.MovedBy)
 		require.Equal(t, f.Suspended, c.Suspended)
 	}
 	_, err = r.tx.Exec(r.ctx, "SET CONSTRAINTS ALL IMMEDIATE") // what a commit would check
@@ -92,7 +93,7 @@ func (r *replay) compareCases(t *rapid.T) {
 
 func (r *replay) fileLike(c casework.Case) *file {
 	for _, f := range r.named(c.OperationID).files {
-		if f.Kind == c.Kind && f.ProviderObjectID == c.ProviderObjectID {
+		if f.Kind == c.Kind && f.ProviderObjectID == c.ProviderObjectID && f.Amount == c.Amount {
 			return f
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/ledger"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/money"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -26,22 +27,30 @@ type step struct {
 // The reasons that rules leave in a case's history. A case that opens has the source
 // of the word that opened it.
 const (
-	reasonNamed        = "named"             // the provider's movement got its name
-	reasonCorrected    = "corrected"         // the provider's later word made it the charge's own
-	reasonGivenBack    = "given-back"        // its refund or void succeeded
-	reasonNotGivenBack = "not-given-back"    // its refund or void failed
-	reasonAdopted      = "adopted"           // its payment is captured
-	reasonOrdered      = "ordered"           // its refund or void is due
-	reasonInvoiceTaken = "invoice-taken"     // another live payment holds the invoice or the reference
-	reasonNoWayBack    = "cannot-give-back"  // neither a refund nor a void is possible
-	reasonUnvouched    = "not-from-provider" // no answer of the provider itself names the movement
+	reasonNamed           = "named"             // the provider's movement got its name
+	reasonCorrected       = "corrected"         // the provider's later word made it the charge's own
+	reasonGivenBack       = "given-back"        // its refund or void succeeded
+	reasonNotGivenBack    = "not-given-back"    // its refund or void failed
+	reasonAdopted         = "adopted"           // its payment is captured
+	reasonOrdered         = "ordered"           // its refund or void is due
+	reasonInvoiceTaken    = "invoice-taken"     // another live payment holds the invoice or the reference
+	reasonAlreadyCaptured = "already-captured"  // its payment is captured with another movement
+	reasonNoWayBack       = "cannot-give-back"  // neither a refund nor a void is possible
+	reasonUnvouched       = "not-from-provider" // no answer of the provider itself names the movement
+	reasonDenied          = "denied-since"      // the provider's newest word about the movement is a no
+	reasonOwnInDoubt      = "charge-in-doubt"   // it could be the only money that the payment has
+	reasonMayBeGivenBack  = "may-be-given-back" // what would be adopted may have gone back
 )
 
 // words are an outcome's evidence: what was learned, and each further movement that
-// the same word names.
+// the same word names. An answer's no covers its attempt, and what is named beside it
+// must not.
 func (o Outcome) words() []evidence.Evidence {
 	words := []evidence.Evidence{o.Learned}
 	for _, m := range o.Others {
+		if o.Learned.Source == evidence.Answer && m.Verdict != payment.VerdictCaptured {
+			continue
+		}
 		more := o.Learned
 		more.Verdict, more.Amount, more.ProviderObjectID = m.Verdict, m.Amount, m.ObjectID
 		more.CoversUntil, more.CoversEarlier = time.Time{}, false
@@ -76,7 +85,7 @@ func (k *known) followCompensation(o Outcome, from payment.OperationState) (step
 		return nil, nil
 	}
 	f := k.files[0]
-	f.note(k.row)
+	f.note(k)
 	if from.Final() && o.Learned.Verdict == payment.VerdictCaptured && from != payment.OperationSucceeded {
 		about = f // given up here, and given back there
 	}
@@ -146,22 +155,25 @@ func (k *known) followOwn(e evidence.Evidence) ([]step, *file) {
 	return []step{corrected}, f
 }
 
-// openCase opens a case, unless there is one of its kind and movement already.
+// openCase opens a case, unless there is one of its kind and movement already. Without
+// a name a movement is known by its amount.
 func (k *known) openCase(kind casework.Kind, e evidence.Evidence, suspended bool) ([]step, *file) {
+	said := e.Amount
+	if kind == casework.FailedAfterCaptured {
+		said = money.Amount{}
+	}
 	for _, f := range k.files {
-		if f.Kind == kind && f.ProviderObjectID == e.ProviderObjectID {
+		if f.Kind == kind && f.ProviderObjectID == e.ProviderObjectID && (f.ProviderObjectID != "" || f.Amount == said) {
 			return nil, f
 		}
 	}
 	f := &file{Case: casework.Case{
-		PaymentID: k.row.PaymentID, OperationID: k.row.ID, Kind: kind, ProviderAccount: k.row.ProviderAccount, Suspended: suspended,
+		PaymentID: k.row.PaymentID, OperationID: k.row.ID, Kind: kind, ProviderAccount: k.row.ProviderAccount,
+		Amount: said, Suspended: suspended, MovedBy: operation.Machine,
 		Standing: casework.Standing{
 			State: casework.Open, Plan: k.plan(kind, e, suspended), WaitsFor: operation.Machine, ProviderObjectID: e.ProviderObjectID, Version: 1,
 		},
 	}}
-	if kind != casework.FailedAfterCaptured {
-		f.Amount = e.Amount
-	}
 	if f.Plan == casework.PlanPerson {
 		f.WaitsFor = operation.Person
 	}

@@ -3,12 +3,14 @@ package outcome
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/payonce/payonce/internal/casework"
+	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
@@ -22,13 +24,64 @@ func (s *story) carry(a action) {
 		return
 	}
 	k.row.Now = s.now
+	ordered, own := f.MovedBy == operation.Person && f.Plan != casework.PlanAdopt, k.ownMovement()
 	free := k.row.State != payment.OperationFailed || !s.taken[k.row.PaymentID]
+	wasCaptured := k.row.State == payment.OperationSucceeded
 	standing, _, kind := k.next(f, carrying{free: free, can: a.can})
+	if standing != nil && (deniedLast(k, f.ProviderObjectID) || s.heldBeside(k, f)) {
+		s.objections = append(s.objections, "adopted what the provider denies, or what may be given back")
+	}
+	if kind != "" && !ordered && (deniedLast(k, f.ProviderObjectID) || (wasCaptured && (deniedLast(k, own) || doubted(k)))) {
+		s.objections = append(s.objections, "a rule gives back what could be the only money there is")
+	}
 	if standing != nil {
 		k.row = operation.Move{From: k.row, To: *standing}.After()
 	}
 	if kind != "" {
 		s.enter(k, f, kind, a.by)
+	}
+}
+
+// deniedLast is movement_is_denied().
+func deniedLast(k *known, movement string) bool {
+	var denied, dated []time.Time
+	for _, e := range k.evidence {
+		switch {
+		case movement == "" || e.ProviderObjectID != movement:
+		case no(e):
+			denied = append(denied, e.AskedAt)
+		case e.Verdict == payment.VerdictCaptured && e.Source != evidence.Webhook && e.Source != evidence.Settlement:
+			dated = append(dated, e.AskedAt)
+		}
+	}
+	return len(denied) > 0 && (len(dated) == 0 || !slices.MaxFunc(dated, time.Time.Compare).After(slices.MaxFunc(denied, time.Time.Compare)))
+}
+
+func doubted(k *known) bool {
+	return slices.ContainsFunc(k.files, func(f *file) bool {
+		return f.Kind == casework.FailedAfterCaptured && (f.State == casework.Open || f.State == casework.Working)
+	})
+}
+
+// heldBeside reports that another refund or void of a case may have taken place.
+func (s *story) heldBeside(k *known, f *file) bool {
+	return slices.ContainsFunc(f.compensations, func(c operation.Compensation) bool {
+		other := s.named(c.OperationID)
+		return other != k && held(other)
+	})
+}
+
+// withdraw cancels what waits beside a refund or void that took place after all.
+func (s *story) withdraw(k *known) {
+	for _, other := range s.cast {
+		if other != k && other.row.CaseID != nil && *other.row.CaseID == *k.row.CaseID && !other.row.State.Final() {
+			to := other.withdrawn()
+			if why := refused(other, other.row.Standing, to); why != "" {
+				s.objections = append(s.objections, "withdrawn: "+why)
+			}
+			other.row = operation.Move{From: other.row, To: to}.After()
+			k.files[0].note(other)
+		}
 	}
 }
 
@@ -63,7 +116,7 @@ func (s *story) noteHeld(k *known) {
 func (s *story) follows() {
 	for _, k := range s.cast {
 		if k.row.CaseID != nil {
-			k.files[0].note(k.row)
+			k.files[0].note(k)
 		}
 	}
 }
@@ -83,6 +136,7 @@ func (s *story) judge(a action) {
 			to.State, to.WaitsFor = casework.Dismissed, operation.Person
 		}
 		f.move(to, "a person decided")
+		f.MovedBy = operation.Person
 	}
 }
 
@@ -96,7 +150,7 @@ func (s *story) fits(a action) bool {
 		return f.State == casework.Open && f.Suspended && f.ProviderObjectID != "" && !own && !tried
 	case casework.Adopt:
 		return f.State == casework.Open && f.Suspended && f.Kind == casework.CapturedAfterFailed && f.Amount == k.row.Amount &&
-			k.row.State != payment.OperationSucceeded
+			k.row.State != payment.OperationSucceeded && !tried
 	case casework.Dismiss:
 		return f.State == casework.Open
 	}
@@ -138,8 +192,12 @@ func (s *story) checkCases(t require.TestingT) {
 		seen := map[string]bool{}
 		for _, f := range k.files {
 			at := fmt.Sprintf("%s about %q: %+v", f.Kind, f.ProviderObjectID, f.Standing)
-			require.False(t, f.Suspended && seen[f.ProviderObjectID], "%s: suspended twice", at)
-			seen[f.ProviderObjectID] = seen[f.ProviderObjectID] || f.Suspended
+			movement := f.ProviderObjectID
+			if movement == "" {
+				movement = "unnamed " + f.Amount.String()
+			}
+			require.False(t, f.Suspended && seen[movement], "%s: suspended twice", at)
+			seen[movement] = seen[movement] || f.Suspended
 			open, given := 0, 0
 			for _, c := range f.compensations {
 				if !c.State.Final() {

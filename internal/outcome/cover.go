@@ -44,7 +44,7 @@ func (k known) answeredNo(a operation.PastAttempt) bool {
 // holds the same rule.
 func covers(e evidence.Evidence, a operation.PastAttempt) bool {
 	switch {
-	case e.Verdict != payment.VerdictDeclined && e.Verdict != payment.VerdictNotTaken:
+	case !saysNo(e):
 		return false
 	case e.Source == evidence.Answer:
 		return e.Fence == a.Fence || (e.CoversEarlier && e.Fence > a.Fence)
@@ -95,17 +95,17 @@ func (k known) closing() bool {
 }
 
 // captured returns whether evidence says that this operation's movement took place,
-// and the oldest piece that says so of what we asked for. What has been given back
-// is not there any more, and what is being given back is not what we asked for.
+// and the oldest piece that says so of what we asked for. What is undone is not there
+// any more, and what is being given back is not what we asked for.
 func (k known) captured() (found bool, match *evidence.Evidence) {
 	for i, e := range k.evidence {
-		if e.Verdict != payment.VerdictCaptured || k.undone(e) {
+		if e.Verdict != payment.VerdictCaptured {
 			continue
 		}
-		found = true
 		if e.Amount == k.row.Amount && !k.beingUndone(e) {
 			return true, &k.evidence[i]
 		}
+		found = found || !k.undone(e)
 	}
 	return found, nil
 }
@@ -127,13 +127,14 @@ func (k known) coversAny(e evidence.Evidence) bool {
 }
 
 // providerMayHold reports captured evidence, or pending evidence that no later no
-// has answered. The database's provider_may_hold() holds the same rule.
+// has answered: such an operation is not sent again. The database's provider_may_hold()
+// holds the same rule.
 func (k known) providerMayHold() bool {
 	return k.anyHeld(func(evidence.Evidence) bool { return true })
 }
 
-// providerStillHolds leaves out what has been given back, as the database's
-// provider_still_holds() does: such an operation may fail, but is never sent again.
+// providerStillHolds leaves out what is undone, as the database's
+// provider_still_holds() does: without anything else an operation may fail.
 func (k known) providerStillHolds() bool {
 	return k.anyHeld(func(e evidence.Evidence) bool { return !k.undone(e) })
 }
@@ -149,10 +150,13 @@ func (k known) anyHeld(counts func(evidence.Evidence) bool) bool {
 
 func (k known) deniedAfter(p evidence.Evidence) bool {
 	for _, e := range k.evidence {
-		no := e.Verdict == payment.VerdictDeclined || e.Verdict == payment.VerdictNotTaken
-		if no && e.AskedAt.After(p.AskedAt) {
+		if saysNo(e) && e.AskedAt.After(p.AskedAt) {
 			return true
 		}
 	}
 	return false
+}
+
+func saysNo(e evidence.Evidence) bool {
+	return e.Verdict == payment.VerdictDeclined || e.Verdict == payment.VerdictNotTaken
 }

@@ -3,7 +3,6 @@ package outcome
 import (
 	"time"
 
-	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
@@ -80,12 +79,17 @@ func (k known) succeeded(o Outcome, match evidence.Evidence) operation.Standing 
 
 // onFinal leaves what is final: late truth about a charge is for its case. A refund
 // or void of a case that was given up and did take place is good news for that case,
-// unless another one is under way.
+// unless another one may be under way: see superseded.
 func (k known) onFinal(o Outcome) []operation.Standing {
 	_, match := k.captured()
 	if k.row.CaseID == nil || k.row.State == payment.OperationSucceeded || match == nil ||
-		len(k.files) == 0 || k.files[0].State != casework.Open {
+		len(k.files) == 0 || k.files[0].State.Closed() {
 		return nil
+	}
+	for _, c := range k.files[0].compensations {
+		if c.OperationID != k.row.ID && c.Live() && !c.Withdrawable {
+			return nil
+		}
 	}
 	return []operation.Standing{k.succeeded(o, *match)}
 }
@@ -96,7 +100,7 @@ const patience = time.Hour
 func (k known) onPending(o Outcome) []operation.Standing {
 	if k.row.State == payment.OperationCreated {
 		if !k.providerMayHold() {
-			return nil // denied after it was said, which is why the operation waits to be sent
+			return nil // a later no has answered it
 		}
 		return []operation.Standing{k.unknown(o)}
 	}
@@ -133,16 +137,25 @@ func (k known) onNo(o Outcome, chance float64) []operation.Standing {
 	}
 	switch {
 	case o.NotSent || o.Learned.Source == evidence.Answer:
-		if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending || k.providerMayHold() {
-			return k.stillOpen(o, chance)
-		}
-		return k.backToCreated(o, chance)
+		return k.onOwnNo(o, chance)
 	case k.row.State == payment.OperationPending:
 		return []operation.Standing{k.unknown(o)} // the provider no longer knows what it had taken
 	case o.Settle:
 		return []operation.Standing{k.settled(payment.OperationFailed, k.notTakenReason(), o)}
 	}
 	return nil
+}
+
+// onOwnNo follows an attempt that says itself that it was not sent or not taken, once
+// every attempt is covered.
+func (k known) onOwnNo(o Outcome, chance float64) []operation.Standing {
+	if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending || k.providerMayHold() {
+		return k.stillOpen(o, chance)
+	}
+	if k.row.CaseID != nil && o.hopeless() {
+		return k.giveUp(o, chance)
+	}
+	return k.backToCreated(o, chance)
 }
 
 // stillOpen ends the attempt under way without a result. The next look, and with
@@ -171,11 +184,25 @@ func (k known) backToCreated(o Outcome, chance float64) []operation.Standing {
 	if to.Reason == nil {
 		to.Reason = new(ReasonRetrying)
 	}
-	if r := o.Learned.Reason; r == provider.ReasonInvalidOperation || r == provider.ReasonUnsupported {
-		// Trying again would say the same for ever.
+	if o.hopeless() {
 		to.WaitsFor, to.NextAttemptAt, to.NextCheckAt = operation.Person, nil, new(k.row.Now.Add(patience))
 	}
 	return []operation.Standing{to}
+}
+
+// hopeless reports that trying again would say the same for ever.
+func (o Outcome) hopeless() bool {
+	return o.Learned.Reason == provider.ReasonInvalidOperation || o.Learned.Reason == provider.ReasonUnsupported
+}
+
+// giveUp fails a refund or void of a case that cannot be sent, so that a person may
+// decide about the case. Where a late copy of an earlier attempt could still be taken,
+// the provider is asked first.
+func (k known) giveUp(o Outcome, chance float64) []operation.Standing {
+	if !k.closed() {
+		return k.stillOpen(o, chance)
+	}
+	return []operation.Standing{k.settled(payment.OperationFailed, o.Learned.Reason, o)}
 }
 
 func (k known) notTakenReason() string {

@@ -57,5 +57,6 @@ const (
 	ReasonAmountMismatch = "amount-mismatch" // the provider moved another amount than asked
 	ReasonClosing        = "closing-door"    // the provider is about to be asked to refuse our reference
 	ReasonRetrying       = "retrying"        // proven not sent or not taken; due again
+	ReasonSuperseded     = "superseded"      // an earlier refund of the same money took place after all
 	ReasonDoorOpen       = "door-open"       // expired, but the provider could still take an earlier attempt
 )

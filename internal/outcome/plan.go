@@ -1,6 +1,8 @@
 package outcome
 
 import (
+	"slices"
+
 	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/pkg/money"
@@ -8,16 +10,18 @@ import (
 )
 
 // plan derives what a rule may do about a contradiction. It moves money only on the
-// provider's own word about a movement that it names, and when a payment that was
-// not canceled can still take the money, that comes first.
+// provider's own word about a movement that it names and has not denied since, and
+// when a payment that was not canceled can still take the money, that comes first.
 func (k *known) plan(kind casework.Kind, e evidence.Evidence, suspended bool) casework.Plan {
 	switch {
-	case !suspended || !vouches(e) || kind == casework.AmountMismatch:
+	case !suspended || !vouches(e) || kind == casework.AmountMismatch || k.denied(e.ProviderObjectID):
 		return casework.PlanPerson
+	case k.dismissedUnnamed(e.Amount):
+		return casework.PlanPerson // who may have sent this very money back by hand
 	case kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount:
 		return casework.PlanAdopt
-	case kind == casework.CapturedTwice && !k.vouched(k.ownMovement()):
-		return casework.PlanPerson // both could be names of one movement
+	case kind == casework.CapturedTwice && !k.ownStands():
+		return casework.PlanPerson
 	}
 	return casework.PlanRefund
 }
@@ -36,6 +40,41 @@ func (k *known) vouched(movement string) bool {
 		}
 	}
 	return false
+}
+
+// dismissedUnnamed reports that a person dismissed a case over the amount before its
+// movement had a name.
+func (k *known) dismissedUnnamed(a money.Amount) bool {
+	return slices.ContainsFunc(k.files, func(f *file) bool {
+		return f.State == casework.Dismissed && f.Kind != casework.FailedAfterCaptured && f.ProviderObjectID == "" && f.Amount == a
+	})
+}
+
+// ownStands reports that what the charge succeeded with is surely there, besides
+// whatever else was captured: the provider itself vouches for it and has not denied it.
+// Without the first, two names could be one movement; without the second, what came
+// after it could be the only money that there is.
+func (k *known) ownStands() bool {
+	own := k.ownMovement()
+	doubted := slices.ContainsFunc(k.files, func(f *file) bool {
+		return f.Kind == casework.FailedAfterCaptured && !f.State.Closed()
+	})
+	return k.vouched(own) && !k.denied(own) && !doubted
+}
+
+// denied reports that the provider's newest word about a movement is a no (U8). A
+// webhook or a file is as old as nobody knows, so that it never speaks last. The
+// database's movement_is_denied() holds the same rule.
+func (k *known) denied(movement string) bool {
+	newest := func(no evidence.Evidence) bool {
+		return !slices.ContainsFunc(k.evidence, func(e evidence.Evidence) bool {
+			dated := e.Source != evidence.Webhook && e.Source != evidence.Settlement
+			return e.Verdict == payment.VerdictCaptured && dated && e.ProviderObjectID == movement && e.AskedAt.After(no.AskedAt)
+		})
+	}
+	return movement != "" && slices.ContainsFunc(k.evidence, func(e evidence.Evidence) bool {
+		return saysNo(e) && e.ProviderObjectID == movement && newest(e)
+	})
 }
 
 // bookable reports an amount that can stand in suspense.

@@ -106,10 +106,15 @@ func (s *story) timely(k *known) bool {
 }
 
 func (s *story) claim(k *known) {
-	if k.row.State == payment.OperationCreated && s.timely(k) && !held(k) {
+	if k.row.State == payment.OperationCreated && s.timely(k) && !held(k) && !s.returned(k) {
 		k.row.State, k.row.Reason = payment.OperationProcessing, nil
 		s.lease(k)
 	}
+}
+
+// returned reports that another operation of the same case may have given its money back.
+func (s *story) returned(k *known) bool {
+	return k.row.CaseID != nil && s.heldBeside(k, k.files[0])
 }
 
 func (s *story) lease(k *known) {
@@ -130,7 +135,7 @@ func (s *story) due(k *known) {
 		return
 	}
 	first := slices.IndexFunc(k.attempts, func(a operation.PastAttempt) bool { return !a.NotSent })
-	if s.timely(k) && !held(k) && !k.closing() && first >= 0 && s.now.Before(k.attempts[first].ClaimedAt.Add(storyHorizon)) {
+	if s.timely(k) && !held(k) && !s.returned(k) && !k.closing() && first >= 0 && s.now.Before(k.attempts[first].ClaimedAt.Add(storyHorizon)) {
 		k.row.NextCheckAt = nil
 		s.lease(k)
 		return
@@ -189,7 +194,11 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 		}
 		k.row.Now = s.now
 		result := Applied{OperationID: k.row.ID, From: k.row.State}
-		for _, to := range decide(*k, o, chance) {
+		standings := decide(*k, o, chance)
+		if len(standings) > 0 && k.row.State.Final() {
+			s.withdraw(k)
+		}
+		for _, to := range standings {
 			if why := refused(k, k.row.Standing, to); why != "" {
 				s.objections = append(s.objections, fmt.Sprintf("%s -> %s: %s", k.row.State, to.State, why))
 			}
@@ -249,7 +258,8 @@ func live(k *known, e evidence.Evidence) []operation.Compensation {
 	var found []operation.Compensation
 	for _, f := range k.files {
 		for _, c := range f.compensations {
-			if k.row.CaseID == nil && f.ProviderObjectID == e.ProviderObjectID && c.State != payment.OperationFailed {
+			about := e.ProviderObjectID == "" || f.ProviderObjectID == e.ProviderObjectID
+			if k.row.CaseID == nil && about && c.State != payment.OperationFailed && c.State != payment.OperationCanceled {
 				found = append(found, c)
 			}
 		}
@@ -259,19 +269,25 @@ func live(k *known, e evidence.Evidence) []operation.Compensation {
 
 // gone is evidence_is_undone(e, false).
 func gone(k *known, e evidence.Evidence) bool {
-	for _, c := range live(k, e) {
-		if c.State == payment.OperationSucceeded {
-			if c.Kind == payment.KindVoid {
-				return true
-			}
-			for _, f := range k.files {
-				if f.ID == c.CaseID && f.Amount.Currency() == e.Amount.Currency() && !e.Amount.IsZero() && f.Amount.Minor() >= e.Amount.Minor() {
-					return true
-				}
-			}
+	all, ended := 0, 0
+	settled := slices.ContainsFunc(k.evidence, func(n evidence.Evidence) bool {
+		return n.Source == evidence.Operator && no(n) && n.AskedAt.After(e.AskedAt)
+	})
+	for _, f := range k.files {
+		about := (e.ProviderObjectID != "" && f.ProviderObjectID == e.ProviderObjectID) || (e.ProviderObjectID == "" && f.Amount == e.Amount)
+		if k.row.CaseID != nil || f.Kind == casework.FailedAfterCaptured || !about {
+			continue
+		}
+		all++
+		enough := settled || (f.Amount.Currency() == e.Amount.Currency() && !e.Amount.IsZero() && f.Amount.Minor() >= e.Amount.Minor())
+		back := slices.ContainsFunc(f.compensations, func(c operation.Compensation) bool {
+			return c.State == payment.OperationSucceeded && (enough || c.Kind == payment.KindVoid)
+		})
+		if back || f.State == casework.Dismissed {
+			ended++
 		}
 	}
-	return false
+	return all > 0 && all == ended
 }
 
 // stillHeld is provider_still_holds().
@@ -345,7 +361,7 @@ func refused(k *known, from, to operation.Standing) string {
 	case to.State == from.State:
 		return ""
 	case from.State.Final() && to.State == payment.OperationSucceeded && k.row.CaseID != nil:
-		return unless(proven(k) && k.files[0].State == casework.Open, "its case is not open")
+		return unless(proven(k) && (k.files[0].State == casework.Open || k.files[0].State == casework.Working), "its case is closed")
 	case !arrow(from.State, to.State):
 		return "no such arrow"
 	}
