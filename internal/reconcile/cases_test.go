@@ -257,3 +257,30 @@ func TestU7_ACaseThatWasTakenAndLeftComesAgain(t *testing.T) {
 	_, err = casework.Get(t.Context(), r.DB.App, uuid.New())
 	require.ErrorIs(t, err, casework.ErrNoSuchCase)
 }
+
+// Closing the door is about charges: for a refund that never arrived it would void by
+// the refund's own reference, say nothing, and come again for ever.
+func TestU7_ARefundThatNeverArrivedGoesToAPersonAndClosesNoDoor(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{Grace: time.Millisecond})
+	p := fixture.Accept(t, r.DB.App)
+	r.DueNow(p)
+	_, err := dueOnce(t, r)
+	require.NoError(t, err)
+	r.AwaitState([]operation.NewPayment{p}, payment.StateCaptured)
+	strayCopy(t, r, p)
+	inquire(t, r, p)
+	_, err = r.Reconciler.CarryOut(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Sim.SetFaults(steps(t, "cut_before")))
+	r.StartScheduler()
+	require.Eventually(t, func() bool {
+		return r.Count("SELECT count(*) FROM operation WHERE kind = 'refund' AND state = 'unknown'") == 1
+	}, rig.Patience, 10*time.Millisecond)
+	r.DB.SetNow(t, 25*time.Hour) // beyond the key's horizon
+	r.StartReconciler()
+	c := awaitCase(t, r, p, func(c casework.Case) bool { return c.WaitsFor == operation.Person })
+	require.Equal(t, casework.Open, c.State)
+	require.Zero(t, r.Count("SELECT count(*) FROM evidence WHERE source = 'closure'"))
+	require.Zero(t, refunded(r))
+}

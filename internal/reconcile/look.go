@@ -175,6 +175,8 @@ func (l *look) schedule() time.Duration {
 // Where the object of a prepared charge may have been lost, the provider cannot be
 // asked: without an id the answer would be that nothing was ever prepared. The key
 // still finds it.
+//
+// Only a charge has a door: what a refund or void acts on is named by the charge.
 func (l *look) capabilities() provider.Capabilities {
 	c := l.connector.Capabilities()
 	known := l.check.Recipe == l.connector.Recipe() || (l.check.Lost && provider.NamesAccountOnly(l.check.Recipe))
@@ -184,6 +186,9 @@ func (l *look) capabilities() provider.Capabilities {
 	nowhere := l.check.Lost && l.check.Recipe == ""
 	if nowhere || (l.check.Lost && c.Prepares && l.check.Kind == payment.KindCharge && l.check.ProviderObjectID == nil) {
 		c.Inquiry, c.VoidByReference = provider.Inquiry{}, false
+	}
+	if l.check.Kind != payment.KindCharge {
+		c.VoidByReference = false
 	}
 	return c
 }
