@@ -77,8 +77,9 @@ type Answer struct {
 	Amount money.Amount
 	// ObjectID is the provider's id of the movement.
 	ObjectID string
-	// Others are further movements that took place under the same reference, where
-	// the provider holds more than one. Each has an id and an amount.
+	// Others are further movements under the same reference that took place, or did and
+	// were undone (declined), where the provider holds more than one. Each has an id and
+	// an amount.
 	Others []Movement
 	// Status is the HTTP status, 0 without a complete answer.
 	Status int

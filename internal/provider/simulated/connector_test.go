@@ -200,6 +200,21 @@ func TestU7_TheMovementOverOurAmountIsOurs(t *testing.T) {
 	require.Equal(t, other.Amount, answer.Others[0].Amount)
 }
 
+// What is void may be what we had taken for ours: the list must not hide it.
+func TestU8_AVoidIsNamedBesideTheChargeThatStands(t *testing.T) {
+	t.Parallel()
+	b := start(t, simulated.NoKeys)
+	op := operation(t, payment.KindCharge, "")
+	first := b.send(op)
+	require.Equal(t, payment.VerdictCaptured, b.send(operation(t, payment.KindVoid, first.ObjectID)).Verdict)
+	second := b.send(op)
+	answer := b.inquire(op)
+	require.Equal(t, second.ObjectID, answer.ObjectID)
+	require.Empty(t, answer.Reason, "one charge stands")
+	require.Len(t, answer.Others, 1)
+	require.Equal(t, []any{first.ObjectID, payment.VerdictDeclined}, []any{answer.Others[0].ObjectID, answer.Others[0].Verdict})
+}
+
 func TestU4_ClosingTheDoor(t *testing.T) {
 	t.Parallel()
 	t.Run("never seen", func(t *testing.T) {

@@ -52,7 +52,8 @@ func (c *Connector) byReference(suffix, reference string) string {
 // sortFound reads a list of movements with our reference. One that took place
 // outweighs one that is pending, and that one a decline: after a decline another
 // try with the same reference may have gone through. Of several that took place, the
-// first one over our amount is ours, and the others are named beside it.
+// first one over our amount is ours, and the others are named beside it; so is what is
+// void, because that may be what we had taken for ours.
 func (c *Connector) sortFound(op provider.Operation, found []movement, reply provider.Reply) provider.Answer {
 	if len(found) == 0 {
 		answer := reply.Answer(provider.ReasonNotFound)
@@ -76,16 +77,19 @@ func (c *Connector) sortFound(op provider.Operation, found []movement, reply pro
 	if took > 1 {
 		best.Reason = provider.ReasonSeveralCharges
 		best.Err = fmt.Errorf("the provider holds %d movements with reference %s", took, op.Reference)
+	}
+	if best.Verdict == payment.VerdictCaptured {
 		best.Others = others(op, answers, at)
 	}
 	return best
 }
 
-// others are the movements that took place besides the one at the index.
+// others are the movements that took place, or were undone, besides the one at the
+// index.
 func others(op provider.Operation, answers []provider.Answer, at int) []provider.Movement {
 	var more []provider.Movement
 	for i, a := range answers {
-		if i != at && a.Verdict == payment.VerdictCaptured {
+		if i != at && (a.Verdict == payment.VerdictCaptured || a.Reason == provider.ReasonVoided) {
 			more = append(more, provider.Movement{
 				Reference: op.Reference, ObjectID: a.ObjectID, Kind: op.Kind, Verdict: a.Verdict, Amount: a.Amount,
 			})
