@@ -27,6 +27,10 @@ const horizon = 24 * time.Hour
 //
 // Inquiry: an object is retrieved by its id, not searched for. A search may be an
 // hour behind (https://docs.stripe.com/search) and is left to people.
+//
+// Refunds: of a PaymentIntent that succeeded (https://docs.stripe.com/api/refunds/create).
+// Voids are not declared: a cancel is refused for one that holds money
+// (https://docs.stripe.com/api/payment_intents/cancel).
 func capabilities(o Options) provider.Capabilities {
 	return provider.Capabilities{
 		Key: provider.Key{
@@ -35,6 +39,7 @@ func capabilities(o Options) provider.Capabilities {
 		},
 		Inquiry:          provider.Inquiry{Supported: true, NotFoundAuthoritative: true, Grace: orDefault(o.Grace, GraceDefault)},
 		VoidByReference:  true,
+		Refunds:          true,
 		Prepares:         true,
 		NotTakenStatuses: []int{http.StatusTooManyRequests},
 		Currencies:       supported,

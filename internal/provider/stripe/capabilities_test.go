@@ -53,3 +53,10 @@ func TestI10_EachDeclaredCurrencyIsActiveAndListedOnce(t *testing.T) {
 	}
 	require.Greater(t, len(seen), 120)
 }
+
+// What a case gives back is refunded: a cancel is refused for what holds money.
+func TestU7_MoneyGoesBackByARefundAndNotByAVoid(t *testing.T) {
+	t.Parallel()
+	declared := connect(t, "", stripe.Options{}).Capabilities()
+	require.Equal(t, []bool{true, false}, []bool{declared.Refunds, declared.Voids})
+}
