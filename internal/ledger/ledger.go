@@ -5,8 +5,9 @@
 // Its promise: entries are double, immutable, and sum to zero in every posting;
 // a movement is booked only for an operation that succeeded, once, and for exactly
 // its amount. Money that the provider says it took and that no payment accounts for
-// stands in suspense while its case is open, and only then. A balance is what the entries say and is stored nowhere else, so
-// it cannot drift. Corrections are new postings.
+// stands in suspense while its case is open, and only then. A balance is what the
+// entries say and is stored nowhere else, so it cannot drift. Corrections are new
+// postings.
 //
 // Debits are positive and credits negative, in minor units.
 package ledger
