@@ -216,6 +216,55 @@ func TestU8_U7_ANegativeWebhookIsBelievedOnceTheProviderSaysSoWhenAsked(t *testi
 	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE kind = 'failed_after_captured' AND waits_for = 'person'"))
 }
 
+// says is a connector whose provider answers every question with the same words.
+type says struct {
+	provider.Connector
+	provider.Notifier
+
+	answer *provider.Answer
+	about  *provider.Operation
+}
+
+func (s says) Inquire(_ context.Context, op provider.Operation) provider.Answer {
+	*s.about = op
+	return *s.answer
+}
+
+// says replaces what the provider answers from now on, and tells what it was asked about.
+func (e ear) says(t *testing.T) says {
+	t.Helper()
+	notifier, ok := e.Connector.(provider.Notifier)
+	require.True(t, ok)
+	s := says{Connector: e.Connector, Notifier: notifier, answer: new(provider.Answer), about: new(provider.Operation)}
+	e.Reconciler.Accounts[fixture.Account] = s
+	return s
+}
+
+// Money that is still under way after the payment failed is what a customer would
+// have paid with a second time.
+func TestU8_U7_WhatIsPendingAfterFailureIsAskedAboutUntilItEnds(t *testing.T) {
+	t.Parallel()
+	e := listen(t, rig.Options{})
+	sleeper := fellAsleep(t, e.Rig)
+	require.NoError(t, sleeper.tells(t.Context(), declined))
+	m := movement(sleeper.payment, pspsim.StatusPending)
+	told := e.says(t)
+	told.answer.Verdict, told.answer.ObjectID, told.answer.Amount = payment.VerdictPending, m.ID, sleeper.payment.Amount
+	e.hears(t, "evt_1", m)
+	e.workOff(t)
+	state, reason := e.event(t, "evt_1")
+	require.Equal(t, [2]string{"waiting", "undecided"}, [2]string{state, reason})
+	require.Equal(t, m.ID, told.about.ObjectID, "it is asked about the object that the event names")
+	require.Zero(t, e.Count("SELECT count(*) FROM payment_case"))
+
+	told.answer.Verdict = payment.VerdictCaptured
+	e.DB.SetNow(t, time.Hour)
+	e.workOff(t)
+	state, _ = e.event(t, "evt_1")
+	require.Equal(t, "applied", state)
+	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE kind = 'captured_after_failed'"))
+}
+
 // voidsAtTheProvider takes the charge back behind our back.
 func (e ear) voidsAtTheProvider(t *testing.T, p operation.NewPayment) {
 	t.Helper()

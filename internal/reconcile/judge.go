@@ -85,7 +85,7 @@ func (e *Events) weigh(ctx context.Context, told webhook.Event, notice provider.
 	default:
 		return s, nil // it waits to be sent, and a no changes nothing about that
 	}
-	return e.ask(ctx, s, about)
+	return e.ask(ctx, s, notice, about)
 }
 
 // wordOf is what the event says, held against what was asked for (B3). It was asked
@@ -115,10 +115,17 @@ func inert(said evidence.Evidence) evidence.Evidence {
 }
 
 // ask has the provider say how it stands with an operation that is final here, and
-// applies that; a contradiction opens its case. The event waits for a plain answer.
-func (e *Events) ask(ctx context.Context, s settlement, about operation.LookedUp) (settlement, error) {
-	connector := e.Accounts[about.ProviderAccount]
-	if !connector.Capabilities().Inquiry.Supported {
+// applies that; a contradiction opens its case. The event waits for a plain answer,
+// and for an end: what the provider still works on may yet move money that nobody
+// here waits for.
+func (e *Events) ask(ctx context.Context, s settlement, notice provider.Notice, about operation.LookedUp) (settlement, error) {
+	if about.Kind == payment.KindCharge && about.ProviderObjectID == nil && notice.ObjectID != "" {
+		// Without an id, "never prepared" would be the answer about the very object
+		// that the event is about. That it is ours is checked by its reference.
+		about.ProviderObjectID = &notice.ObjectID
+	}
+	l := look{Reconciler: e.Reconciler, check: about.Check, connector: e.Accounts[about.ProviderAccount]}
+	if !l.capabilities().Inquiry.Supported {
 		s.State, s.Reason = webhook.Person, webhook.ReasonNoInquiry
 		return s, nil
 	}
@@ -126,8 +133,11 @@ func (e *Events) ask(ctx context.Context, s settlement, about operation.LookedUp
 	if err != nil {
 		return settlement{}, err
 	}
-	if answer.Verdict == payment.VerdictUnclear {
+	switch answer.Verdict {
+	case payment.VerdictUnclear:
 		s.State, s.Reason = webhook.Waiting, webhook.ReasonNotAnswered
+	case payment.VerdictPending:
+		s.State, s.Reason = webhook.Waiting, webhook.ReasonUndecided
 	}
 	return s, nil
 }

@@ -63,5 +63,6 @@ const (
 	ReasonNoInquiry    = "no-inquiry"    // denies what succeeded, and the provider cannot be asked
 	ReasonBusy         = "busy"          // an attempt is under way; what the event says is looked at after it
 	ReasonNotAnswered  = "not-answered"  // the provider was asked about it, and gave no plain answer
+	ReasonUndecided    = "undecided"     // the provider was asked about it, and still works on it
 	ReasonFailed       = "failed"        // the last try ended in an error of ours, which the log has
 )
