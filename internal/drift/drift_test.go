@@ -1,6 +1,9 @@
 package drift_test
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +119,19 @@ func TestU10_U7_WhatSucceededHereAndIsDeniedThereIsACase(t *testing.T) {
 	require.Equal(t, []string{"failed_after_captured person"}, b.cases(p))
 	require.Equal(t, payment.StateCaptured, fixture.State(t, b.DB.App, p), "the books are a person's to change")
 	require.Zero(t, b.scan().Asked, "the case is known")
+}
+
+func TestU10_U7_WhatWasVoidedThereBehindOurBackIsACase(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	b.StartScheduler()
+	p := b.pays(1, payment.StateCaptured)[0]
+	void := httptest.NewRequest(http.MethodPost, "/v1/charges/void?reference="+p.OperationID.String(), strings.NewReader("{}"))
+	b.sim.ServeHTTP(httptest.NewRecorder(), void)
+	done := b.scan()
+	require.Equal(t, int64(1), done.Listed)
+	require.Equal(t, int64(1), done.Asked)
+	require.Equal(t, []string{"failed_after_captured person"}, b.cases(p))
 }
 
 func TestU10_WithoutAnInquiryWhatIsNotListedIsAFindingUntilItIs(t *testing.T) {

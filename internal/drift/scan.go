@@ -110,7 +110,7 @@ func openWindow(ctx context.Context, pool *pgxpool.Pool, a account, w Window) (u
 }
 
 // take leases an unfinished scan of the account that nobody works on: the given one,
-// or with Nil the oldest. It reports false when there is none.
+// or with Nil the one that was taken least often, of these the oldest. It reports false when there is none.
 func take(ctx context.Context, pool *pgxpool.Pool, a account, id uuid.UUID) (Scan, bool, error) {
 	rows, err := pool.Query(ctx, takeSQL, a.name, a.identity, id, lease)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/payonce/payonce/internal/drift"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/testkit/fixture"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -133,6 +134,35 @@ func TestU10_TwoScannersShareOneScan(t *testing.T) {
 	pages, _ := b.requests()
 	require.Equal(t, 5, pages)
 	b.foundAll(missing)
+}
+
+func TestU10_R7_AScanWorksThroughATransactionPooler(t *testing.T) {
+	t.Parallel()
+	b, missing := drifted(t)
+	pool, err := postgres.Open(t.Context(), b.DB.AppURL+"&default_query_exec_mode=exec", postgres.PoolOptions{})
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b.scanner.Pool = pool
+	b.scan()
+	b.foundAll(missing)
+}
+
+func TestU10_AScanWhoseListCannotBeReadHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	b, missing := drifted(t)
+	broken := drift.Window{From: b.window.From.Add(-24 * time.Hour), To: b.window.From.Add(-23 * time.Hour)}
+	b.edit["after"] = "x" // which the provider refuses
+	_, err := b.scanner.Scan(t.Context(), fixture.Account, broken)
+	require.ErrorContains(t, err, "status 400")
+	_, err = b.DB.App.Exec(t.Context(), `UPDATE drift_scanned SET scanned_until = $1`, b.window.From)
+	require.NoError(t, err)
+	delete(b.edit, "after")
+	worked, err := b.scanner.Round(t.Context(), fixture.Account)
+	require.NoError(t, err)
+	require.True(t, worked)
+	require.Len(t, b.findings(), 4)
+	require.Len(t, b.cases(missing), 1)
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM drift_scan WHERE finished_at IS NULL"), "the broken one is tried again")
 }
 
 func TestU10_TheSameWindowTwiceFindsNothingNew(t *testing.T) {

@@ -56,8 +56,8 @@ func (s *Scanner) loop(ctx context.Context, account string) {
 	}
 }
 
-// Round takes the account's oldest unfinished scan, or opens the one that is due, and
-// carries it as far as it comes. It reports false when there was nothing to do.
+// Round opens the account's scan that is due, takes an unfinished one and carries it as
+// far as it comes. It reports false when there was nothing to do.
 func (s *Scanner) Round(ctx context.Context, name string) (bool, error) {
 	w, a, err := s.prepare(ctx, name)
 	if err != nil {
