@@ -5,8 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// identityMark separates the account from the rest of a recipe.
-const identityMark = "@"
+// identityMark separates the account from the rest of a recipe, modeMark its name
+// from its mode.
+const (
+	identityMark = "@"
+	modeMark     = "/"
+)
+
+// InMode names one of the books that a provider keeps under one account, such as the
+// test mode beside the live one: neither knows what was sent to the other.
+func InMode(account, mode string) string { return account + modeMark + mode }
 
 // Identity is which account at its provider a connector's credentials open, in the
 // provider's own words. It is part of the recipe that every attempt stores: an

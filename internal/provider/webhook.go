@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/payonce/payonce/pkg/money"
@@ -32,6 +35,8 @@ type SignedEvent struct {
 	// ID is the provider's, the same for each delivery of the event. It is empty, as
 	// Type is, where it stands in a body that cannot be read.
 	ID, Type string
+	// Says is Notice.Digest of the body, nil where it cannot be read.
+	Says []byte
 	// Headers are those that the signature stands in and is over. With the body they
 	// let anybody who has the secret check it again.
 	Headers map[string]string
@@ -42,7 +47,11 @@ type SignedEvent struct {
 type Notice struct {
 	// Account is the provider's own name of the account, where the event names one.
 	Account string
-	// Kind is empty for events that are about no movement; then nothing else is set.
+	// Mode is which of the account's books the event is of, where the provider keeps
+	// several (see InMode).
+	Mode string
+	// Kind is empty for events that are about no movement; then nothing below is set but
+	// the time.
 	Kind payment.Kind
 	// Reference is ours, empty for what we did not make.
 	Reference  string
@@ -55,9 +64,31 @@ type Notice struct {
 
 // IsOf reports whether the event is of the account that a recipe names. A provider
 // may tell one customer of the events of others, who can write our references into
-// theirs.
+// theirs, and of test payments beside those with money.
 func (n Notice) IsOf(recipe string) bool {
-	return n.Account == "" || SameAccount(identityMark+n.Account, recipe)
+	whole := AccountOf(recipe)
+	account, mode, _ := strings.Cut(whole, modeMark)
+	switch {
+	case whole == "":
+		return true
+	case n.Mode != "" && n.Mode != mode:
+		return false
+	}
+	return n.Account == "" || n.Account == account || n.Account == whole
+}
+
+// Digest is the same for two bodies that say the same of the same movement. A provider
+// may write one event differently for each of our endpoints.
+func (n Notice) Digest() []byte {
+	digest := sha256.New()
+	amount := ""
+	if !n.Amount.IsZero() {
+		amount = n.Amount.String()
+	}
+	for _, said := range []string{n.Account, n.Mode, string(n.Kind), n.Reference, n.ObjectID, n.Verdict.String(), amount} {
+		_, _ = fmt.Fprintf(digest, "%q;", said)
+	}
+	return digest.Sum(nil)
 }
 
 // Notifier is a connector whose provider sends webhooks. Its methods call nobody,

@@ -138,6 +138,7 @@ func (e *Events) ask(ctx context.Context, s settlement, notice provider.Notice, 
 		s.State, s.Reason = webhook.Waiting, webhook.ReasonNotAnswered
 	case payment.VerdictPending:
 		s.State, s.Reason = webhook.Waiting, webhook.ReasonUndecided
+	default: // a plain answer, and applied
 	}
 	return s, nil
 }

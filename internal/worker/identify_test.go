@@ -54,5 +54,5 @@ func TestNothingIsClaimedForAnAccountThatIsNotKnown(t *testing.T) {
 	require.Equal(t, 1, launched)
 	drain(t, w)
 	r.AwaitState([]operation.NewPayment{p}, payment.StateCaptured)
-	require.Equal(t, 1, r.Count("SELECT count(*) FROM attempt WHERE recipe LIKE 'stripe/1/%@acct_1'"))
+	require.Equal(t, 1, r.Count("SELECT count(*) FROM attempt WHERE recipe LIKE 'stripe/2/%@acct_1/test'"))
 }

@@ -47,7 +47,7 @@ var registry = map[string]kind{
 	simulated.NoKeys.String():   newSimulated(simulated.NoKeys),
 	simulated.KeysOnly.String(): newSimulated(simulated.KeysOnly),
 	simulated.Bare.String():     newSimulated(simulated.Bare),
-	stripe.Name:                 {build: newStripe, anonymous: Options{Address: nowhere, Key: "sk_none"}},
+	stripe.Name:                 {build: newStripe, anonymous: Options{Address: nowhere, Key: "sk_test_none"}},
 }
 
 // nowhere stands for a provider's address where nobody calls it. The name is

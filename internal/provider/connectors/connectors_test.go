@@ -26,7 +26,7 @@ func TestU1_EachConnectorHasItsNameAndSoundCapabilities(t *testing.T) {
 		connector, err := connectors.New(name, complete(name))
 		require.NoError(t, err)
 		require.Equal(t, name, connector.Name())
-		require.Regexp(t, "^"+name+"/.+@acct_1$", connector.Recipe(), "an attempt names the account that it was sent to")
+		require.Regexp(t, "^"+name+"/.+@acct_1(/test)?$", connector.Recipe(), "an attempt names the account that it was sent to")
 		declared := connector.Capabilities()
 		require.NoError(t, declared.Validate())
 		require.Equal(t, time.Second, declared.Timeout)

@@ -71,7 +71,11 @@ func (c *Connector) Verify(w provider.Webhook, secrets []string, now time.Time) 
 	}
 	var e event
 	_ = json.Unmarshal(w.Body, &e) // ReadNotice says what is wrong with it
-	return provider.SignedEvent{ID: id, Type: e.Type, Headers: headers}, nil
+	told := provider.SignedEvent{ID: id, Type: e.Type, Headers: headers}
+	if notice, err := c.ReadNotice(w.Body); err == nil {
+		told.Says = notice.Digest()
+	}
+	return told, nil
 }
 
 // signedByAny compares each signature with that of each secret, and stops at none,

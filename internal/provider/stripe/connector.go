@@ -60,6 +60,7 @@ type Connector struct {
 	capabilities provider.Capabilities
 	client       *stripe.Client
 	wire         *wire
+	mode         string
 }
 
 // New returns a connector to the API at address, or to Stripe's own when address is
@@ -80,8 +81,9 @@ func New(address string, o Options) (*Connector, error) {
 	if err := c.capabilities.Validate(); err != nil {
 		return nil, fmt.Errorf("the capabilities of %s: %w", Name, err)
 	}
+	c.mode = modeOf(o.Key)
 	if o.Account != "" {
-		c.Learn(o.Account)
+		c.Learn(provider.InMode(o.Account, c.mode))
 	}
 	c.client = newClient(o.Key, strings.TrimRight(address, "/"), c.wire)
 	return c, nil
@@ -95,10 +97,29 @@ func checkKey(key string) error {
 		return errors.New("stripe needs an API key")
 	case !strings.HasPrefix(key, "sk_") && !strings.HasPrefix(key, "rk_"):
 		return errors.New("stripe's API key must be a secret key (sk_…) or a restricted key (rk_…)")
+	case modeOf(key) == "":
+		return errors.New("stripe's API key must name its mode (sk_live_…, rk_test_…)")
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("stripe's API key holds a character that no key has")
 	}
 	return nil
+}
+
+// The modes of an account (https://docs.stripe.com/keys). Objects of one do not exist
+// in the other.
+const (
+	liveMode = "live"
+	testMode = "test"
+)
+
+// modeOf reads the mode from a key's prefix, empty where there is none.
+func modeOf(key string) string {
+	for _, mode := range []string{liveMode, testMode} {
+		if len(key) > len("sk_") && strings.HasPrefix(key[len("sk_"):], mode+"_") {
+			return mode
+		}
+	}
+	return ""
 }
 
 // Name implements provider.Connector.
@@ -124,7 +145,7 @@ func (c *Connector) Identify(ctx context.Context) error {
 	if account.Object != "account" || account.ID == "" {
 		return errors.New("asking stripe which account the key opens: the answer names none")
 	}
-	c.Learn(account.ID)
+	c.Learn(provider.InMode(account.ID, c.mode))
 	return nil
 }
 

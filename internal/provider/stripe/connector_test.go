@@ -355,11 +355,11 @@ func TestTheAccountIsWhatStripeSays(t *testing.T) {
 	b := start(t)
 	require.Empty(t, b.connector.Recipe())
 	require.NoError(t, b.connector.Identify(t.Context()))
-	require.Regexp(t, `^stripe/2/[0-9-]+\.[a-z]+@acct_1$`, b.connector.Recipe())
+	require.Regexp(t, `^stripe/2/[0-9-]+\.[a-z]+@acct_1/test$`, b.connector.Recipe())
 
 	told := connect(t, "http://127.0.0.1:1", stripe.Options{Account: "acct_2"})
 	require.NoError(t, told.Identify(t.Context()), "it does not ask what it was told")
-	require.Contains(t, told.Recipe(), "@acct_2")
+	require.Contains(t, told.Recipe(), "@acct_2/test")
 
 	err := says(t, 401, `{"error":{"type":"invalid_request_error","message":"Invalid API Key provided: sk_test_0"}}`).Identify(t.Context())
 	require.ErrorContains(t, err, "status 401")
@@ -368,7 +368,7 @@ func TestTheAccountIsWhatStripeSays(t *testing.T) {
 
 func TestO6_AKeyThatIsNoneIsRefusedWithoutShowingIt(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"", "pk_test_s3cret", "s3cret", "sk_test s3cret", "sk_test_s3cret\n"} {
+	for _, key := range []string{"", "pk_test_s3cret", "s3cret", "sk_test s3cret", "sk_test_s3cret\n", "sk_s3cret", "sk_live_s3cret\t"} {
 		_, err := stripe.New("", stripe.Options{Key: key})
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "s3cret")

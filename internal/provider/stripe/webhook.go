@@ -3,8 +3,6 @@ package stripe
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -13,57 +11,41 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 
 	"github.com/payonce/payonce/internal/provider"
-	"github.com/payonce/payonce/pkg/money"
-	"github.com/payonce/payonce/pkg/payment"
 )
 
-// WebhookTolerance bounds how far a webhook's signed time may be from ours, either
-// way: an older one may be a recording (https://docs.stripe.com/webhooks/signature).
-const WebhookTolerance = 5 * time.Minute
+// signatureHeader holds the signed time and a signature for each secret of an endpoint.
+const signatureHeader = "Stripe-Signature"
 
-// Errors of VerifyWebhook.
-var (
-	ErrWebhookSignature = errors.New("the webhook's signature is missing or is of none of our secrets")
-	ErrWebhookTime      = errors.New("the webhook's signed time is too far from now")
-	ErrWebhookFormat    = errors.New("the webhook is signed and not in stripe's format")
-)
-
-// WebhookEvent is what one webhook says. It is news about a moment that may be long
-// past: events come late, twice and in any order.
-type WebhookEvent struct {
-	ID   string
-	Type string
-	// Account is set where the event is of a connected account.
-	Account string
-	// Reference is our operation's id, empty for what we did not make.
-	Reference string
-	// ObjectID is the PaymentIntent's or refund's id, empty for events about
-	// anything else, which have no Kind, Verdict or Amount either.
-	ObjectID  string
-	Kind      payment.Kind
-	Verdict   payment.Verdict
-	Reason    string
-	Amount    money.Amount
-	CreatedAt time.Time
+// CheckSecret implements provider.Notifier.
+func (c *Connector) CheckSecret(secret string) error {
+	if !strings.HasPrefix(secret, "whsec_") || len(secret) < len("whsec_")+16 {
+		return errors.New("stripe's webhook secrets begin with whsec_; see the endpoint's page in the Dashboard")
+	}
+	return nil
 }
 
-// VerifyWebhook checks the signature over the raw body against each secret, of which
-// there are two while one is being replaced, and then the signed time. It reads no
-// clock and changes nothing. Errors: ErrWebhookSignature, ErrWebhookTime,
-// ErrWebhookFormat.
-func VerifyWebhook(header http.Header, body []byte, secrets []string, now time.Time) (WebhookEvent, error) {
-	signatures := header.Values("Stripe-Signature")
-	if len(signatures) != 1 || !signedByAny(body, signatures[0], secrets) {
-		return WebhookEvent{}, ErrWebhookSignature
+// Verify implements provider.Notifier. An event that is signed and cannot be read is
+// no error here: it is kept, and ReadNotice says what is wrong with it.
+func (c *Connector) Verify(w provider.Webhook, secrets []string, now time.Time) (provider.SignedEvent, error) {
+	signatures := w.Header.Values(signatureHeader)
+	if len(signatures) != 1 || !signedByAny(w.Body, signatures[0], secrets) {
+		return provider.SignedEvent{}, provider.ErrWebhookSignature
 	}
 	signed, err := signedTime(signatures[0])
 	if err != nil {
-		return WebhookEvent{}, err
+		return provider.SignedEvent{}, err
 	}
-	if age := now.Sub(signed); age > WebhookTolerance || age < -WebhookTolerance {
-		return WebhookEvent{}, fmt.Errorf("%w: %s", ErrWebhookTime, age)
+	if age := now.Sub(signed); age > provider.WebhookTolerance || age < -provider.WebhookTolerance {
+		return provider.SignedEvent{}, provider.ErrWebhookTime
 	}
-	return readEvent(body)
+	told := provider.SignedEvent{Headers: map[string]string{strings.ToLower(signatureHeader): signatures[0]}}
+	if e, err := readEvent(w.Body); err == nil {
+		told.ID, told.Type = e.ID, string(e.Type)
+	}
+	if notice, err := c.ReadNotice(w.Body); err == nil {
+		told.Says = notice.Digest()
+	}
+	return told, nil
 }
 
 // signedByAny leaves the time to the caller: the library compares with its own clock.
@@ -87,34 +69,47 @@ func signedTime(signature string) (time.Time, error) {
 		}
 	}
 	if len(found) != 1 {
-		return time.Time{}, ErrWebhookSignature
+		return time.Time{}, provider.ErrWebhookSignature
 	}
 	seconds, err := strconv.ParseInt(found[0], 10, 64)
 	if err != nil {
-		return time.Time{}, ErrWebhookSignature
+		return time.Time{}, provider.ErrWebhookSignature
 	}
 	return time.Unix(seconds, 0), nil
 }
 
-func readEvent(body []byte) (WebhookEvent, error) {
+// ReadNotice implements provider.Notifier. A PaymentIntent that was only created says
+// nothing that we did not do ourselves, so it is about no movement.
+func (c *Connector) ReadNotice(body []byte) (provider.Notice, error) {
+	e, err := readEvent(body)
+	if err != nil {
+		return provider.Notice{}, err
+	}
+	n := provider.Notice{Account: e.Account, Mode: testMode, OccurredAt: time.Unix(e.Created, 0).UTC()}
+	if e.Livemode {
+		n.Mode = liveMode
+	}
+	if e.Data == nil || e.Type == stripe.EventTypePaymentIntentCreated {
+		return n, nil
+	}
+	return about(n, e.Data.Raw)
+}
+
+func readEvent(body []byte) (stripe.Event, error) {
 	var e stripe.Event
 	if err := json.Unmarshal(body, &e); err != nil || e.Object != "event" || e.ID == "" || e.Type == "" {
-		return WebhookEvent{}, ErrWebhookFormat
+		return stripe.Event{}, provider.ErrWebhookFormat
 	}
-	told := WebhookEvent{ID: e.ID, Type: string(e.Type), Account: e.Account, CreatedAt: time.Unix(e.Created, 0).UTC()}
-	if e.Data == nil {
-		return told, nil
-	}
-	return told.about(e.Data.Raw)
+	return e, nil
 }
 
 // about adds what the event says of a movement, if it is about one.
-func (e WebhookEvent) about(raw json.RawMessage) (WebhookEvent, error) {
+func about(n provider.Notice, raw json.RawMessage) (provider.Notice, error) {
 	var kind struct {
 		Object string `json:"object"`
 	}
 	if err := json.Unmarshal(raw, &kind); err != nil {
-		return WebhookEvent{}, ErrWebhookFormat
+		return provider.Notice{}, provider.ErrWebhookFormat
 	}
 	declared := capabilities(Options{})
 	var m provider.Movement
@@ -122,20 +117,22 @@ func (e WebhookEvent) about(raw json.RawMessage) (WebhookEvent, error) {
 	case objectIntent:
 		var intent stripe.PaymentIntent
 		if err := json.Unmarshal(raw, &intent); err != nil {
-			return WebhookEvent{}, ErrWebhookFormat
+			return provider.Notice{}, provider.ErrWebhookFormat
 		}
 		m = listedIntent(declared, &intent)
-		_, e.Reason = verdictOf(&intent)
+		_, n.Reason = verdictOf(&intent)
 	case objectRefund:
 		var refund stripe.Refund
 		if err := json.Unmarshal(raw, &refund); err != nil {
-			return WebhookEvent{}, ErrWebhookFormat
+			return provider.Notice{}, provider.ErrWebhookFormat
 		}
 		m = listedRefund(declared, &refund)
-		_, e.Reason = verdictOfRefund(&refund)
+		_, n.Reason = verdictOfRefund(&refund)
 	default:
-		return e, nil
+		return n, nil
 	}
-	e.Reference, e.ObjectID, e.Kind, e.Verdict, e.Amount = m.Reference, m.ObjectID, m.Kind, m.Verdict, m.Amount
-	return e, nil
+	n.Reference, n.ObjectID, n.Kind, n.Verdict, n.Amount = m.Reference, m.ObjectID, m.Kind, m.Verdict, m.Amount
+	return n, nil
 }
+
+var _ provider.Notifier = (*Connector)(nil)
