@@ -77,7 +77,7 @@ func (r *Receiver) Receive(ctx context.Context, account string, w provider.Webho
 	return r.store(ctx, account, signed, w.Body)
 }
 
-// store writes the event, or nothing where it is known. Another body under a known
+// store writes the event, or nothing where it is known. Another word under a known
 // id is kept beside it, and somebody has to be told: the provider broke its word, or
 // has a secret that is not only its own.
 func (r *Receiver) store(ctx context.Context, account string, signed provider.SignedEvent, body []byte) error {
@@ -101,13 +101,13 @@ func (r *Receiver) store(ctx context.Context, account string, signed provider.Si
 		body = []byte{} // an empty body is one, and no absent one
 	}
 	var fresh bool
-	err = r.pool.QueryRow(ctx, storeSQL, id, account, eventID, eventType, hash[:], headers, body).Scan(&fresh)
+	err = r.pool.QueryRow(ctx, storeSQL, id, account, eventID, eventType, hash[:], headers, body, signed.Says).Scan(&fresh)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows): // it is known already
 	case err != nil:
 		return fmt.Errorf("storing a webhook of %s: %w", account, err)
 	case !fresh:
-		r.log.Error("a provider told another body under the id of an event that it had told before; both are kept, the first one counts",
+		r.log.Error("a provider said something else under the id of an event that it had told before; both are kept, the first one counts",
 			zap.String("provider_account", account), zap.String("event_id", eventID))
 	}
 	return nil

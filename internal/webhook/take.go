@@ -25,6 +25,9 @@ var finishSQL string
 //go:embed forget.sql
 var forgetSQL string
 
+//go:embed forget_conflicts.sql
+var forgetConflictsSQL string
+
 // Querier is a pool or a transaction.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -89,12 +92,17 @@ func Finish(ctx context.Context, tx pgx.Tx, finished []Finished) (map[uuid.UUID]
 	return written, nil
 }
 
-// Forget removes at most limit bodies that are older than BodyKeep, and returns how
-// many it removed. What waits for a person keeps its body.
+// Forget removes at most limit bodies of events that are older than BodyKeep, and as
+// many of those that came under a known id, and returns how many it removed. What
+// waits for a person keeps its body.
 func Forget(ctx context.Context, q Querier, limit int) (int, error) {
-	tag, err := q.Exec(ctx, forgetSQL, BodyKeep, limit)
-	if err != nil {
-		return 0, fmt.Errorf("forgetting bodies of webhooks: %w", err)
+	forgotten := 0
+	for _, sql := range []string{forgetSQL, forgetConflictsSQL} {
+		tag, err := q.Exec(ctx, sql, BodyKeep, limit)
+		if err != nil {
+			return forgotten, fmt.Errorf("forgetting bodies of webhooks: %w", err)
+		}
+		forgotten += int(tag.RowsAffected())
 	}
-	return int(tag.RowsAffected()), nil
+	return forgotten, nil
 }

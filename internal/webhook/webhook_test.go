@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,28 @@ func TestU8_AnotherBodyUnderAKnownIDIsKeptForAPersonAndTheFirstCounts(t *testing
 	}
 }
 
+func TestU8_TheSameWordInOtherBytesIsARepeat(t *testing.T) {
+	t.Parallel()
+	i := newInbox(t)
+	captured := func(minor int64) string {
+		body, err := json.Marshal(pspsim.Event{Type: "charge.captured", Timestamp: time.Unix(1, 0).UTC(), Data: pspsim.Movement{
+			ID: "ch_1", Kind: "charge", Reference: "r", Status: pspsim.StatusCaptured, AmountMinor: minor, Currency: "TRY",
+			CreatedAt: time.Unix(1, 0).UTC(),
+		}})
+		require.NoError(t, err)
+		return string(body)
+	}
+	first := captured(1000)
+	i.hears(t, "card", "evt_1", first)
+	i.hears(t, "card", "evt_1", strings.Replace(first, `"timestamp"`, `"deliveries":2,"timestamp"`, 1))
+	require.Zero(t, i.count(t, "SELECT count(*) FROM provider_event_conflict"))
+	require.Zero(t, i.logs.Len())
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM provider_event WHERE says IS NOT NULL"))
+	i.hears(t, "card", "evt_1", captured(1001))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM provider_event_conflict"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM provider_event WHERE conflicting"))
+}
+
 func TestU8_AnIDThatNobodyCouldStoreDoesNotLoseTheEvent(t *testing.T) {
 	t.Parallel()
 	i := newInbox(t)
@@ -146,6 +169,21 @@ func TestU8_OldBodiesAreForgottenAndHashesStay(t *testing.T) {
 	require.Equal(t, 1, i.count(t, `SELECT count(*) FROM provider_event
 		WHERE event_id = 'evt_done' AND body IS NULL AND headers IS NULL AND length(hash) = 32`))
 	require.Equal(t, 2, i.count(t, "SELECT count(*) FROM provider_event WHERE body IS NOT NULL"))
+}
+
+func TestU8_ABodyUnderAKnownIDIsForgottenToo(t *testing.T) {
+	t.Parallel()
+	i := newInbox(t)
+	i.hears(t, "card", "evt_1", `{"type":"a"}`)
+	i.hears(t, "card", "evt_1", `{"type":"b"}`)
+	i.SetNow(t, webhook.BodyKeep+time.Minute)
+	for _, want := range []int{1, 0} {
+		forgotten, err := webhook.Forget(t.Context(), i.App, 10)
+		require.NoError(t, err)
+		require.Equal(t, want, forgotten)
+	}
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM provider_event_conflict WHERE body IS NULL AND headers IS NULL AND length(hash) = 32"))
+	require.Equal(t, 1, i.count(t, "SELECT count(*) FROM provider_event WHERE body IS NOT NULL"), "it still waits")
 }
 
 func TestU8_TheDatabaseRefusesToRewriteWhatAProviderSaid(t *testing.T) {
