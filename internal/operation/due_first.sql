@@ -1,4 +1,4 @@
--- What has waited longest. Nothing is locked, because nothing is decided here.
+-- What has waited longest, oldest first. Nothing is locked, because nothing is decided here.
 SELECT id, kind, amount_minor, currency, coalesce(target_object_id, provider_object_id)
 FROM operation
 WHERE provider_account = $1

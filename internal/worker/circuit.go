@@ -64,7 +64,9 @@ type circuit struct {
 	breaker *gobreaker.TwoStepCircuitBreaker[struct{}]
 	behind  atomic.Bool // the last look at the due list may have left something
 	probing atomic.Bool // a probe is under way
-	mute    atomic.Bool // nothing that waits can be asked about, so requests are the probes
+	mute    atomic.Bool // questions tell nothing, so requests are the probes
+
+	failedRounds atomic.Int32 // of questions, since the breaker closed or requests were the probe
 
 	// Under the gate's mutex.
 	used  int // slots that it holds
@@ -102,7 +104,11 @@ func (c *circuit) changed(to gobreaker.State) {
 	if to == gobreaker.StateHalfOpen {
 		return
 	}
-	c.mute.Store(!c.gate.connector.Capabilities().Inquiry.Supported)
+	inVain := c.failedRounds.Load() >= probeRounds
+	c.mute.Store(inVain || !c.gate.connector.Capabilities().Inquiry.Supported)
+	if inVain || to == gobreaker.StateClosed {
+		c.failedRounds.Store(0)
+	}
 	if to == gobreaker.StateOpen {
 		return
 	}

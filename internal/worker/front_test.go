@@ -21,6 +21,7 @@ type front struct {
 	url     string
 	address string
 	ponder  time.Duration // before a question is answered
+	failsAt string        // a reference: each question about it meets a fault of the provider
 	t       testing.TB
 
 	mu       sync.Mutex
@@ -121,6 +122,10 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		if r.Method == http.MethodGet {
 			<-time.After(f.ponder)
+			if f.failsAt != "" && r.URL.Query().Get("reference") == f.failsAt {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
 		}
 		f.Server.ServeHTTP(w, r)
 	}

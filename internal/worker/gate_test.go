@@ -178,6 +178,35 @@ func TestW3_AProviderThatAnswersQuestionsOnlyIsGivenUpAfterAFewRequests(t *testi
 	})
 }
 
+func TestW3_QuestionsThatAlwaysFailGiveWayToAFewRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failing := provider.Answer{Status: 500, Reason: provider.ReasonServerError}
+		c := gateTo(declared{capabilities: askable, says: failing}).circuits[payment.KindCharge]
+		inVain := func() {
+			for range probeRounds {
+				<-time.After(restDefault + time.Millisecond)
+				n, _ := c.admit(8)
+				require.Zero(t, n, "a question comes first")
+				c.askAbout(t.Context(), make([]operation.Due, 1))
+				require.Equal(t, gobreaker.StateOpen, c.breaker.State())
+			}
+			<-time.After(restDefault + time.Millisecond)
+		}
+		c.tells(t, breakerMinimum, unanswered)
+		inVain()
+		n, _ := c.admit(8)
+		require.Equal(t, breakerProbes, n)
+		c.tells(t, 1, unanswered)
+		c.release(n)
+		inVain() // it is down, so that it is asked again
+		n, _ = c.admit(8)
+		require.Equal(t, breakerProbes, n)
+		c.tells(t, breakerProbes, captured)
+		require.Equal(t, gobreaker.StateClosed, c.breaker.State())
+	})
+}
+
 func TestW7_MessagesStandInLineBehindWhatWaits(t *testing.T) {
 	t.Parallel()
 	g := gateOf(askable)

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 
 	"github.com/sony/gobreaker/v2"
 	"go.uber.org/zap"
@@ -11,8 +13,19 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
+const (
+	// probeLine is how many of those that have waited longest a probe chooses from. The
+	// same ones each time would not do: a provider that is healthy and fails at one of
+	// them would be taken to be down for as long as that one waits.
+	probeLine = 32
+	// probeRounds failed rounds of questions in a row, two minutes by default, make
+	// requests the next probe: where few wait, each round meets the one that the
+	// provider fails at. Fewer would make unknown outcomes of an outage.
+	probeRounds = 24
+)
+
 // probe finds out, in the background, whether a provider is back, once the breaker's
-// rest is over. It asks about what has waited longest, which moves nothing: after an
+// rest is over. It asks about what has waited long, which moves nothing: after an
 // outage the first request that could move money is made to a provider that has just
 // answered. A provider without inquiries is probed with breakerProbes requests.
 func (w *Worker) probe(ctx context.Context, c *circuit) {
@@ -34,10 +47,11 @@ func (w *Worker) probe(ctx context.Context, c *circuit) {
 func (w *Worker) askWhatWaits(ctx context.Context, c *circuit) error {
 	reading, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	waiting, err := operation.DueFirst(reading, w.pool, operation.Line{Account: c.gate.account, Kind: c.kind, Most: breakerProbes})
+	waiting, err := operation.DueFirst(reading, w.pool, operation.Line{Account: c.gate.account, Kind: c.kind, Most: probeLine})
 	if err != nil || len(waiting) == 0 {
 		return err // while nobody waits, nobody needs to know
 	}
+	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
 	c.askAbout(ctx, waiting)
 	return nil
 }
@@ -50,7 +64,13 @@ func (c *circuit) askAbout(ctx context.Context, waiting []operation.Due) {
 			return // the breaker has heard enough
 		}
 		answer := c.gate.connector.Inquire(ctx, question(waiting[i%len(waiting)]))
-		report(forProbe(answer))
+		health := forProbe(answer)
+		if errors.Is(health, errNoResult) {
+			c.failedRounds.Add(1) // before the report: the breaker opens with it
+			report(health)
+			return
+		}
+		report(health)
 		asked = asked || onWire(answer)
 	}
 	// Some providers know without being asked that a charge was never begun. Then its

@@ -59,6 +59,23 @@ func TestW3_AProviderThatComesBackIsAskedBeforeItIsSentAnything(t *testing.T) {
 	requireChargedOnce(t, f, append(tripping, later...))
 }
 
+func TestW3_OneQuestionThatTheProviderFailsAtHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	f := newFront(t, pspsim.Faults{})
+	r := rig.New(t, rig.Options{Address: f.url, Pace: quick})
+	openBreaker(t, r, f)
+	waiting := fixture.AcceptMany(t, r.DB.App, 40)
+	r.DueNow(waiting...)
+	oldest := waiting[0].OperationID
+	_, err := r.DB.App.Exec(t.Context(), "UPDATE operation SET next_attempt_at = next_attempt_at - interval '1 hour' WHERE id = $1", oldest)
+	require.NoError(t, err)
+	f.failsAt = oldest.String()
+	f.become(up)
+	r.StartScheduler()
+	r.AwaitState(waiting, payment.StateCaptured)
+	requireChargedOnce(t, f, waiting)
+}
+
 func requireChargedOnce(t *testing.T, f *front, payments []operation.NewPayment) {
 	t.Helper()
 	told := f.Oracle().References
