@@ -93,7 +93,7 @@ func (s *stall) serve(client net.Conn) {
 	claims := false
 	carry(client, server, func(words []byte) {
 		claims = claims || bytes.Contains(words, []byte("SET state = 'processing'"))
-		if claims && bytes.Contains(words, []byte("commit")) {
+		if claims && bytes.Contains(words, []byte("commit\x00")) { // the whole query, not a word of a comment
 			s.found.Do(func() {
 				held.Store(true) // before the commit leaves, so that its answer cannot pass
 				close(s.claimed)
