@@ -16,12 +16,12 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                -- What was there when commits were lost may have been sent by then.
                                AND o.created_at > coalesce((SELECT max(bumped_at) FROM epoch), '-infinity')
                                -- What was begun at one account of the provider is not sent to
-                               -- another. The account follows the @ of a recipe.
+                               -- another. The account follows the first @ of a recipe and may have
+                               -- one itself; a recipe without one does not know (null).
                                AND NOT (o.fence > 0 AND EXISTS (SELECT
                                                                 FROM attempt a
                                                                 WHERE a.operation_id = o.id
-                                                                  AND split_part(served.recipe, '@', 2) <> ''
-                                                                  AND split_part(a.recipe, '@', 2) NOT IN ('', split_part(served.recipe, '@', 2))))
+                                                                  AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)')))
                                -- What gives a case's money back is sent to the account that took it, and
                                -- not while another one of the case may have given it back.
                                AND NOT (o.case_id IS NOT NULL
@@ -29,8 +29,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                 FROM payment_case k
                                                          JOIN attempt a ON a.operation_id = k.operation_id
                                                 WHERE k.id = o.case_id
-                                                  AND split_part(served.recipe, '@', 2) <> ''
-                                                  AND split_part(a.recipe, '@', 2) NOT IN ('', split_part(served.recipe, '@', 2)))
+                                                  AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)'))
                                        OR EXISTS (SELECT
                                                   FROM operation other
                                                   WHERE other.case_id = o.case_id AND other.id <> o.id AND provider_may_hold(other.id))))

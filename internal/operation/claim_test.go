@@ -139,3 +139,40 @@ func TestAddressesOfUnknownIDsAreAbsent(t *testing.T) {
 		p.OperationID: {OperationID: p.OperationID, PaymentID: p.PaymentID, Kind: payment.KindCharge, ProviderAccount: fixture.Account},
 	}, found)
 }
+
+// The account is all that follows the first @ of a recipe, as provider.AccountOf reads it.
+func TestP1_AnAccountMayHaveAnAtSignInItsName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	at := func(recipe string) operation.Claim {
+		c := b.claim
+		c.Served = []operation.Served{{Account: fixture.Account, Recipe: recipe, Horizon: time.Hour}}
+		return c
+	}
+	claims := func(recipe string, p operation.NewPayment) int {
+		attempts, err := within(t.Context(), b.App, func(tx pgx.Tx) ([]operation.Attempt, error) {
+			return at(recipe).Claim(t.Context(), tx, []uuid.UUID{p.OperationID})
+		})
+		require.NoError(t, err)
+		return len(attempts)
+	}
+	begun := fixture.Accept(t, b.App)
+	_, err := b.App.Exec(t.Context(), `WITH attempted AS (
+		INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
+		VALUES ($1, 1, 'w', 'recipe/1@shop@one', payonce_now(), payonce_now(), payonce_now()))
+		UPDATE operation SET fence = 1 WHERE id = $1`, begun.OperationID)
+	require.NoError(t, err)
+	require.Zero(t, claims("recipe/1@shop@two", begun))
+	require.Equal(t, 1, claims("recipe/1@shop@one", begun))
+
+	lost := fixture.Accept(t, b.App)
+	e, err := operation.BeginEpoch(t.Context(), b.App, operation.Epoch{ID: uuid.New(), InFlight: time.Minute, Who: "ada", Reason: "restored"})
+	require.NoError(t, err)
+	_, err = within(t.Context(), b.App, func(tx pgx.Tx) (map[uuid.UUID]bool, error) {
+		locked, err := operation.Lock(t.Context(), tx, []uuid.UUID{lost.OperationID})
+		require.NoError(t, err)
+		return e.RecordLost(t.Context(), tx, locked)
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, b.count("SELECT count(*) FROM attempt WHERE operation_id = $1 AND recipe = '@shop@one'", lost.OperationID))
+}

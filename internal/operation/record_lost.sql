@@ -10,7 +10,7 @@
 WITH sent AS MATERIALIZED (
     SELECT s.provider_account, remembered.at
     FROM (SELECT DISTINCT provider_account FROM operation WHERE id = ANY ($2::uuid[])) AS s
-             CROSS JOIN LATERAL (SELECT split_part(a.recipe, '@', 2) AS at
+             CROSS JOIN LATERAL (SELECT substring(a.recipe FROM '@(.*)') AS at
                                  FROM (SELECT id, provider_account, fence FROM operation ORDER BY id DESC LIMIT $4) AS o
                                           CROSS JOIN LATERAL (SELECT recipe
                                                               FROM attempt

@@ -23,7 +23,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                     ORDER BY a.fence LIMIT 1)
                           ELSE NOT EXISTS (SELECT FROM attempt a
                                            WHERE a.operation_id = o.id
-                                             AND a.recipe IS DISTINCT FROM '@' || nullif(split_part(served.recipe, '@', 2), '')) END
+                                             AND a.recipe IS DISTINCT FROM '@' || nullif(substring(served.recipe FROM '@(.*)'), '')) END
                  AND NOT awaits_epoch(o.id, o.created_at)
                  AND NOT provider_may_hold(o.id)
                  AND NOT (o.case_id IS NOT NULL
