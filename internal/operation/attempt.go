@@ -21,6 +21,7 @@ type PastAttempt struct {
 	LastPossibleSend time.Time
 	NotSent          bool // proven by the sender's own trace
 	Finished         bool // it was told how it went, and tells nothing more about itself
+	Lost             bool // it stands for whatever was lost (see Epoch), and tells nothing
 }
 
 // Finished is what an attempt learned about itself.

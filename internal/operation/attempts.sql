@@ -1,4 +1,4 @@
-SELECT operation_id, fence, claimed_at, lease_until, last_possible_send, not_sent, finished_at IS NOT NULL
+SELECT operation_id, fence, claimed_at, lease_until, last_possible_send, not_sent, finished_at IS NOT NULL, epoch_id IS NOT NULL
 FROM attempt
 WHERE operation_id = ANY ($1::uuid[])
 ORDER BY operation_id, fence

@@ -117,13 +117,19 @@ func CountOpen(ctx context.Context, q Querier, epoch uuid.UUID) ([]OpenCount, er
 // rememberedMax bounds how many operations are gone through for one that was sent.
 const rememberedMax = 100_000
 
+// LostFenceJump is how far above an operation's fence the attempt is that stands for
+// what was lost. A claim that was lost had one of the next fences, and its worker may
+// still tell how it went: no operation is claimed and moved a million times, so what
+// is told under a fence in between is told by one that was lost, and by no other.
+const LostFenceJump int64 = 1 << 20
+
 // RecordLost records the epoch at locked operations, by the attempt that stands for
 // all that may have been lost, and returns those that it was not recorded at before.
-// The caller raises their fence by one, which is that attempt's.
+// The caller raises their fence by LostFenceJump, to that attempt's.
 func (e Epoch) RecordLost(ctx context.Context, tx pgx.Tx, locked []Locked) (map[uuid.UUID]bool, error) {
 	rows, err := tx.Query(ctx, recordLostSQL, e.ID,
 		postgres.Column(locked, func(l Locked) uuid.UUID { return l.ID }),
-		postgres.Column(locked, func(l Locked) int64 { return l.Fence + 1 }), rememberedMax)
+		postgres.Column(locked, func(l Locked) int64 { return l.Fence + LostFenceJump }), rememberedMax)
 	if err != nil {
 		return nil, fmt.Errorf("recording what was lost: %w", err)
 	}

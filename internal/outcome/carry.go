@@ -20,8 +20,9 @@ import (
 //
 // The money is adopted only while no other live payment holds the invoice and the
 // external reference, both of which are held again in the same transaction; otherwise
-// it is given back. A case that has moved since it was taken is ErrMoved, and nothing
-// happens. On any error the caller must roll back: the invoice may be held already.
+// it is given back. A case that was there when commits were lost goes to a person, also
+// where the bump has not come to it yet. One that has moved since it was taken is
+// ErrMoved, and nothing happens. On any error the caller must roll back: the invoice may be held already.
 func (p Publisher) CarryOut(ctx context.Context, tx pgx.Tx, due casework.Due, can provider.Capabilities) (casework.Case, error) {
 	holder := uuid.Nil
 	if due.Plan == casework.PlanAdopt {
@@ -42,8 +43,13 @@ func (p Publisher) CarryOut(ctx context.Context, tx pgx.Tx, due casework.Due, ca
 	if f == nil || f.Version != due.Version {
 		return casework.Case{}, fmt.Errorf("case %s: %w", due.CaseID, casework.ErrMoved)
 	}
+	newest, bumped, err := operation.NewestEpoch(ctx, tx)
+	if err != nil {
+		return casework.Case{}, err
+	}
 	var w writes
-	if err := p.carry(&w, k, f, carrying{free: holder == due.PaymentID, can: can}); err != nil {
+	c := carrying{free: holder == due.PaymentID, lost: bumped && lostSince(f.Case, newest), can: can}
+	if err := p.carry(&w, k, f, c); err != nil {
 		return casework.Case{}, err
 	}
 	if holder == due.PaymentID && k.row.State != payment.OperationSucceeded {
@@ -66,6 +72,7 @@ func (k *known) fileWith(id uuid.UUID) *file {
 // carrying is what a step needs to know besides the case.
 type carrying struct {
 	free bool // the payment holds its invoice and its reference
+	lost bool // commits were lost since the case last moved, and maybe a refund of it with them
 	can  provider.Capabilities
 }
 
@@ -92,6 +99,9 @@ func (p Publisher) carry(w *writes, k *known, f *file, c carrying) error {
 // becomes of the case, and the kind of the operation to order. What plan asked when the
 // case was opened is asked again: more may have been said since.
 func (k *known) next(f *file, c carrying) (*operation.Standing, step, payment.Kind) {
+	if c.lost {
+		return nil, f.handToPerson(ReasonCommitsLost), ""
+	}
 	reason, doubt := reasonOrdered, k.doubt(f)
 	if f.Plan == casework.PlanAdopt && doubt == "" {
 		if c.free && k.row.State != payment.OperationSucceeded {

@@ -61,6 +61,7 @@ func (p Publisher) Bump(ctx context.Context, tx pgx.Tx, e operation.Epoch, ids [
 // whoever waits for a person goes on to.
 func (k known) bumped() operation.Standing {
 	to := k.open(payment.OperationUnknown, Outcome{})
+	to.Fence = k.row.Fence + operation.LostFenceJump
 	if k.row.State == payment.OperationPending {
 		to.State = payment.OperationPending
 	}
@@ -73,8 +74,8 @@ func (k known) bumped() operation.Standing {
 }
 
 // BumpAll records an epoch at everything that is open, in small transactions, and
-// tells after each how many operations it was recorded at. Cases whose next step is
-// the machine's are handed to a person before that. It may be stopped at any moment
+// tells after each how many operations it was recorded at. Cases come before that, and
+// those whose next step is the machine's are handed to a person. It may be stopped at any moment
 // and called again.
 //
 // It ends only when every transaction that was open as it began has ended: an accept

@@ -162,3 +162,94 @@ func TestP1_ACaseThatTheMachineWouldCarryOnWaitsForAPersonAfterABump(t *testing.
 	d.bumpAll(e)
 	require.Equal(t, operation.Machine, d.onlyCase(p).WaitsFor, "decided since")
 }
+
+// The claim was committed, sent and lost, and its worker lives on. What it tells has the
+// fence of an attempt that nobody remembers.
+func TestP1_U5_AWorkerWhoseClaimWasLostIsHeardWithGoodNewsOnly(t *testing.T) {
+	t.Parallel()
+	for _, resent := range []bool{false, true} {
+		t.Run(map[bool]string{false: "while it is asked about", true: "while it is resent"}[resent], func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			p := fixture.Accept(t, d.pool)
+			lost := operation.Attempt{OperationID: p.OperationID, PaymentID: p.PaymentID, Amount: p.Amount, Fence: 1, ClaimedAt: d.row(p).Now}
+			require.Equal(t, 1, d.bumpAll(d.epoch()))
+			if resent {
+				sentAgain(d, p)
+			}
+			before := d.row(p)
+			covering := func(o *outcome.Outcome) { o.Learned.CoversEarlier = true }
+			d.apply(answer(lost, payment.VerdictDeclined, covering, because("insufficient-funds")))
+			d.apply(answer(lost, payment.VerdictUnclear, notSent))
+			after := d.row(p)
+			require.Equal(t, before.Standing, after.Standing, "it does not know of what else was lost")
+			require.Equal(t, 2, d.count("SELECT count(*) FROM evidence WHERE operation_id = $1 AND verdict = 'unclear' AND NOT covers_earlier", p.OperationID))
+
+			d.apply(answer(lost, payment.VerdictCaptured, named("ch_1")))
+			d.stands(p, payment.OperationSucceeded, "")
+			require.Greater(t, d.row(p).Fence, before.Fence)
+			require.Equal(t, 1, d.postings(p))
+		})
+	}
+}
+
+// sentAgain claims a resend of what was lost. Nobody remembers its account here.
+func sentAgain(d *desk, p operation.NewPayment) {
+	d.t.Helper()
+	_, err := d.pool.Exec(d.t.Context(), `WITH sent AS (
+		INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
+		SELECT id, fence + 1, 'worker-2', 'recipe/1', payonce_now(), payonce_now() + interval '1 min', payonce_now() + interval '1 min'
+		FROM operation WHERE id = $1)
+		UPDATE operation SET fence = fence + 1, lease_until = payonce_now() + interval '1 min', next_check_at = NULL WHERE id = $1`, p.OperationID)
+	require.NoError(d.t, err)
+}
+
+// A reconciler that was not stopped takes a case's next step between the bump's row and
+// the moment that the bump comes to the case.
+func TestP1_FromTheBumpOnNoReconcilerOrdersACasesRefund(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(*desk) operation.NewPayment{
+		"refund": func(d *desk) operation.NewPayment {
+			p := d.charged()
+			d.apply(d.word(p, evidence.Inquiry, payment.VerdictCaptured, named("ch_2")))
+			return p
+		},
+		"adoption": func(d *desk) operation.NewPayment {
+			p := d.declined()
+			d.apply(d.word(p, evidence.Inquiry, payment.VerdictCaptured, named("ch_1")))
+			return p
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			p := begin(d)
+			require.Equal(t, operation.Machine, d.onlyCase(p).WaitsFor)
+			e := d.epoch()
+			require.Len(t, d.carryOut(refunds), 1)
+			c := d.onlyCase(p)
+			d.leftToAPerson(c)
+			require.Equal(t, outcome.ReasonCommitsLost, c.History[len(c.History)-1].Reason)
+			d.bumpAll(e)
+			require.Equal(t, c.Version, d.onlyCase(p).Version, "told already")
+		})
+	}
+}
+
+// Who decides about a case has to know that its refund may be lost.
+func TestP1_ACaseThatWaitsForAPersonTellsOfTheBump(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p, a := d.claimed()
+	d.apply(answer(a, payment.VerdictCaptured, of(999, "TRY"), named("ch_1")))
+	before := d.onlyCase(p)
+	require.Equal(t, operation.Person, before.WaitsFor)
+	e := d.epoch()
+	d.bumpAll(e)
+	d.bumpAll(e)
+	after := d.onlyCase(p)
+	require.Equal(t, outcome.ReasonCommitsLost, after.History[len(after.History)-1].Reason)
+	require.Len(t, after.History, 2, "once")
+	require.Equal(t, before.Plan, after.Plan)
+	require.Error(t, d.decide(before, casework.Refund), "what was seen before the bump is not decided about")
+}

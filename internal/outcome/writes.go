@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -36,8 +37,13 @@ type writes struct {
 
 // learn adds an outcome to what is known and to what is stored.
 func (w *writes) learn(k *known, o *Outcome) error {
-	if o.Learned.Fence != 0 && k.finish(o) {
+	fence := o.Learned.Fence
+	if fence != 0 && k.finish(o) {
 		w.finished = append(w.finished, operation.Finished{OperationID: k.row.ID, Fence: o.Learned.Fence, NotSent: o.NotSent})
+	}
+	if stands, ok := k.standsFor(fence); ok {
+		fence = stands
+		o.hearOnlyGoodNews()
 	}
 	if o.NotSent {
 		return nil
@@ -47,7 +53,7 @@ func (w *writes) learn(k *known, o *Outcome) error {
 		if err != nil {
 			return fmt.Errorf("naming evidence: %w", err)
 		}
-		word.ID = id
+		word.ID, word.Fence = id, fence
 		k.evidence = append(k.evidence, word)
 		w.learned = append(w.learned, word)
 	}
@@ -70,6 +76,29 @@ func (k *known) finish(o *Outcome) bool {
 		}
 	}
 	return false
+}
+
+// standsFor returns the fence of the attempt that stands for one which tells of itself
+// and is not remembered. Evidence of an answer belongs to an attempt, and to which one
+// it was nothing else is left.
+func (k *known) standsFor(fence int64) (int64, bool) {
+	if fence == 0 || slices.ContainsFunc(k.attempts, func(a operation.PastAttempt) bool { return a.Fence == fence }) {
+		return 0, false
+	}
+	for _, a := range k.attempts {
+		if a.Lost && a.Fence > fence {
+			return a.Fence, true
+		}
+	}
+	return 0, false
+}
+
+// hearOnlyGoodNews leaves of what a lost attempt tells that the provider has the
+// operation. Its no is about itself, and would be taken for one about all that was lost.
+func (o *Outcome) hearOnlyGoodNews() {
+	if o.NotSent || saysNo(o.Learned) {
+		o.NotSent, o.Learned.Verdict, o.Learned.CoversEarlier = false, payment.VerdictUnclear, false
+	}
 }
 
 func (w *writes) book(captured operation.Locked) {
