@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -210,7 +211,7 @@ func TestP1_WhatWasLostIsNeitherSentNorAskedAboutAtAnotherAccount(t *testing.T) 
 		remembers bool
 		owner     operation.Owner
 	}{
-		"an older payment names the account": {true, operation.Machine},
+		"an older payment names the account": {true, operation.Person}, // a guess, which the configuration contradicts
 		"nothing names it":                   {false, operation.Person},
 	} {
 		for _, connector := range []string{"simulated", "simulated-nokeys", "simulated-keysonly"} {
@@ -266,4 +267,33 @@ func TestP1_AResendOfWhatWasLostIsClaimedAtItsOwnAccountOnly(t *testing.T) {
 		WHERE id = $1`, p.OperationID)
 	require.NoError(t, err)
 	require.Equal(t, 1, claim("simulated/2@sim_1"), "the recipe may be another one")
+}
+
+// declining declines whatever it is asked about, and promises nothing of what it has not seen.
+type declining struct{ provider.Connector }
+
+func (d declining) Capabilities() provider.Capabilities {
+	c := d.Connector.Capabilities()
+	c.Inquiry.NotFoundAuthoritative, c.Key = false, provider.Key{}
+	return c
+}
+
+func (declining) Inquire(context.Context, provider.Operation) provider.Answer {
+	return provider.Answer{Verdict: payment.VerdictDeclined, Reason: "insufficient-funds"}
+}
+
+// One attempt stands for whatever was lost, and a decline speaks of one send only.
+func TestP1_ADeclineDoesNotSpeakForAllThatWasLost(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{})
+	remembered(t, r)
+	p := fixture.Accept(t, r.DB.App)
+	bump(t, r)
+	r.Reconciler.Accounts = map[string]provider.Connector{fixture.Account: declining{r.Connector}}
+	r.DB.SetNow(t, 2*time.Minute)
+	_, err := r.Reconciler.Look(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Count("SELECT count(*) FROM evidence WHERE operation_id = $1 AND verdict = 'declined'", p.OperationID))
+	state, _, _ := r.Operation(p)
+	require.Equal(t, payment.OperationUnknown, state)
 }

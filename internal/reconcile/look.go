@@ -25,6 +25,9 @@ func (r *Reconciler) look(ctx context.Context, c operation.Check) error {
 	if !provider.SameAccount(c.Recipe, l.connector.Recipe()) {
 		// What was sent to one account is not known at another: "not found" would be
 		// true there, and a closed door would shut nothing.
+		if c.Lost && provider.NamesAccountOnly(c.Recipe) {
+			return l.contradicted(ctx)
+		}
 		r.Log.Error("operation was sent to another account at the provider; it waits until that one is configured again",
 			zap.Stringer("operation_id", c.OperationID), zap.String("provider_account", c.ProviderAccount), zap.String("reason", provider.ReasonOtherAccount))
 		return l.again(ctx, l.schedule(), operation.Machine)
@@ -40,6 +43,17 @@ type look struct {
 	check     operation.Check
 	connector provider.Connector
 	stand     operation.Stand
+}
+
+// contradicted hands over what was lost and is taken to have gone to another account
+// than the configured one. That is a guess by its neighbours: which of the two is right
+// only a person can find out, who asks both.
+func (l *look) contradicted(ctx context.Context) error {
+	l.Log.Error("attempts were lost, and others of that time went to another account at the provider than the configured one: a person has to ask both",
+		zap.Stringer("operation_id", l.check.OperationID), zap.String("provider_account", l.check.ProviderAccount),
+		zap.String("reason", provider.ReasonOtherAccount))
+	_, err := operation.HandToPerson(ctx, l.Pool, l.stand, provider.ReasonOtherAccount)
+	return err
 }
 
 // pending asks how it went. The provider has the operation, so there is nothing
@@ -227,14 +241,15 @@ func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcom
 // when the question was asked. "Not found" does where the provider declares it. A
 // decline needs no such declaration: it is a word about our movement, as long as
 // there is only one that it can be about. That is one send, or several with a key
-// whose first result the provider keeps.
+// whose first result the provider keeps. An attempt that stands for what was lost
+// stands for any number of sends.
 func (l *look) covers(a provider.Answer) bool {
 	declared := l.connector.Capabilities()
 	switch a.Verdict {
 	case payment.VerdictNotTaken:
 		return declared.Inquiry.NotFoundAuthoritative
 	case payment.VerdictDeclined:
-		return declared.Inquiry.NotFoundAuthoritative || l.check.Sends <= 1 || declared.Key.LaterDeclineCovers()
+		return declared.Inquiry.NotFoundAuthoritative || (l.check.Sends <= 1 && !l.check.Lost) || declared.Key.LaterDeclineCovers()
 	default:
 		return false
 	}
