@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ type bundle struct {
 	asked  []string          // the queries of requests for movements, in order
 	onList func(page int)    // called before the list's page is answered; pages count from 1
 	edit   map[string]string // what is put into the query of each page, such as its limit
+	drops  string            // a movement that the provider remembers no more
 }
 
 // options shape a bundle.
@@ -93,7 +95,29 @@ func (b *bundle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			before(page)
 		}
 	}
-	b.sim.ServeHTTP(w, r)
+	if b.drops == "" {
+		b.sim.ServeHTTP(w, r)
+		return
+	}
+	b.forgetful(w, r)
+}
+
+// forgetful answers without the movement that was dropped.
+func (b *bundle) forgetful(w http.ResponseWriter, r *http.Request) {
+	whole := httptest.NewRecorder()
+	b.sim.ServeHTTP(whole, r)
+	body := whole.Body.Bytes()
+	var told pspsim.Charges
+	if json.Unmarshal(body, &told) == nil && told.Charges != nil {
+		told.Charges = slices.DeleteFunc(told.Charges, func(m pspsim.Movement) bool { return m.ID == b.drops })
+		var err error
+		if body, err = json.Marshal(told); err != nil {
+			panic(err)
+		}
+	}
+	w.Header().Set("Content-Type", whole.Header().Get("Content-Type"))
+	w.WriteHeader(whole.Code)
+	_, _ = w.Write(body)
 }
 
 func (b *bundle) note(list bool, what string) (page int, before func(int)) {

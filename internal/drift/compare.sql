@@ -1,7 +1,9 @@
 -- Our side of the comparison. What has succeeded here and was not listed as captured
 -- is to be asked about, once all its attempts lie before the window's end: one that
--- was sent later is listed later, too. What is open is left for a later scan. What
--- failed needs nothing: if the provider moved money for it, the list names it.
+-- was sent later is listed later, too. Another movement under the same reference is
+-- not what it succeeded with. What is open is left for a later scan. What failed needs
+-- nothing: if the provider moved money for it, the list names it. But what was open in
+-- an earlier scan is asked about, because what that scan's list named was left then.
 --
 -- A doubt that is a case already is not asked about again. Operations that were sent
 -- to another account at the provider are not this list's.
@@ -12,11 +14,12 @@ WITH wanted AS MATERIALIZED (
      ours AS MATERIALIZED (
          SELECT o.id,
                 CASE
-                    WHEN o.state IN ('failed', 'canceled') THEN 'agrees'
+                    WHEN o.state IN ('failed', 'canceled') THEN CASE WHEN $5::boolean AND sent.newest IS NOT NULL THEN 'differs' ELSE 'agrees' END
                     WHEN o.state <> 'succeeded' OR sent.newest >= $4::timestamptz THEN 'later'
                     WHEN EXISTS (SELECT
                                  FROM drift_seen s
-                                 WHERE s.scan_id = $1::uuid AND s.operation_id = o.id AND s.kind = o.kind AND s.verdict = 'captured')
+                                 WHERE s.scan_id = $1::uuid AND s.operation_id = o.id AND s.kind = o.kind AND s.verdict = 'captured'
+                                   AND (o.provider_object_id IS NULL OR s.object_id = o.provider_object_id))
                         THEN 'agrees'
                     WHEN EXISTS (SELECT FROM payment_case k WHERE k.operation_id = o.id AND k.kind = 'failed_after_captured')
                         THEN 'agrees'

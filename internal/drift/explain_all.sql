@@ -8,5 +8,6 @@ WHERE id = ANY (ARRAY(SELECT id
                       WHERE provider_account = $1
                         AND kind = $2
                         AND operation_id = ANY ($3::uuid[])
+                        AND object_id = $6
                         AND state = 'open'
                       ORDER BY id FOR UPDATE))

@@ -42,7 +42,7 @@ type Finding struct {
 	ID              uuid.UUID
 	ProviderAccount string
 	Kind            Kind
-	ObjectID        string // the provider's name; empty where the list leaves out an operation of ours
+	ObjectID        string // the provider's name; empty where it is about what an operation of ours succeeded with
 	Reference       string
 	OperationID     uuid.UUID // Nil where it is about none of ours
 	Movement        payment.Kind
@@ -105,15 +105,16 @@ func keep(ctx context.Context, tx pgx.Tx, account string, finds []Finding) (int6
 type explanation struct {
 	account string
 	kind    Kind
+	object  string
 	reason  string
 }
 
-// explainAll closes open findings about the operations.
+// explainAll closes open findings about the object of the operations.
 func explainAll(ctx context.Context, tx pgx.Tx, e explanation, operations []uuid.UUID) error {
 	if len(operations) == 0 {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, explainAllSQL, e.account, string(e.kind), operations, machine, e.reason); err != nil {
+	if _, err := tx.Exec(ctx, explainAllSQL, e.account, string(e.kind), operations, machine, e.reason, e.object); err != nil {
 		return fmt.Errorf("explaining findings: %w", err)
 	}
 	return nil

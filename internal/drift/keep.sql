@@ -14,7 +14,8 @@ ON CONFLICT ON CONSTRAINT a_difference_is_found_once DO UPDATE
         explained_by = NULL,
         reason       = NULL,
         explained_at = NULL
-    WHERE (drift_finding.verdict, drift_finding.amount_minor, drift_finding.currency)
-        IS DISTINCT FROM (excluded.verdict, excluded.amount_minor, excluded.currency)
+    WHERE (excluded.verdict <> 'unclear' -- which an inquiry leaves that settles nothing
+        AND (drift_finding.verdict, drift_finding.amount_minor, drift_finding.currency)
+            IS DISTINCT FROM (excluded.verdict, excluded.amount_minor, excluded.currency))
        -- What the machine had explained is open again when it is found again.
        OR drift_finding.explained_by = 'machine'

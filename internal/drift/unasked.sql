@@ -1,5 +1,5 @@
-SELECT operation_id, tries
+SELECT operation_id, object_id, tries
 FROM drift_question
 WHERE scan_id = $1
-ORDER BY tries, operation_id
+ORDER BY tries, operation_id, object_id
 LIMIT 1

@@ -2,7 +2,6 @@ package drift
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"time"
@@ -11,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/zap"
 
-	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/outcome"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/money"
 	"github.com/payonce/payonce/pkg/payment"
@@ -42,6 +41,8 @@ type referred struct {
 	state       payment.OperationState
 	amount      money.Amount
 	recipe      string // of its first attempt
+	object      string // the provider's name of its own movement; empty where nothing names it
+	known       bool   // what it succeeded with is listed as well, or a case doubts it
 }
 
 // finding is what the difference is when it goes to a person.
@@ -60,8 +61,18 @@ func (s seen) finding(kind Kind) Finding {
 type weight struct {
 	finds  Kind             // for a person
 	tells  *outcome.Outcome // evidence
-	asks   bool             // the operation is final, and the provider may still hold money for it
+	asks   bool             // the operation is final, and the provider may still hold this money for it
+	first  bool             // what the operation succeeded with is asked about, before anything is told
 	agrees bool             // the list says captured, as the books do
+}
+
+// own reports that the movement is the operation's own. Where nothing names that, an
+// inquiry by our reference finds it; of what is prepared at the provider only the name does.
+func (w *work) own(s seen) bool {
+	if s.about.object == "" {
+		return s.about.kind != payment.KindCharge || !w.connector.Capabilities().Prepares
+	}
+	return s.about.object == s.ObjectID
 }
 
 // weigh decides about one movement. What is captured there is evidence at once, from
@@ -78,41 +89,63 @@ func (w *work) weigh(s seen) weight {
 		return weight{finds: OtherAccount}
 	case s.about.kind != s.Kind:
 		return weight{finds: OtherKind}
-	case s.told:
-		return weight{agrees: s.about.state == payment.OperationSucceeded}
-	case s.Verdict == payment.VerdictCaptured && s.Amount.IsZero():
+	case s.Verdict != payment.VerdictCaptured:
+		return w.weighOpen(s)
+	case s.Amount.IsZero() && !s.told:
 		return weight{finds: Unreadable}
-	case s.Verdict == payment.VerdictCaptured:
-		return weight{tells: s.word(), agrees: true}
 	}
+	return w.weighCaptured(s)
+}
+
+// weighCaptured decides about a movement of an operation that took place.
+func (w *work) weighCaptured(s seen) weight {
+	v := weight{agrees: s.about.object == "" || s.about.object == s.ObjectID}
+	if !s.told {
+		v.tells = s.word()
+	}
+	v.first = !v.agrees && !s.about.known && s.about.kind == payment.KindCharge && s.about.state == payment.OperationSucceeded
+	if v.first && !w.connector.Capabilities().Inquiry.Supported {
+		return weight{finds: Unsettled} // it could be the only money that there is
+	}
+	return v
+}
+
+// weighOpen decides about a movement that is under way, or unclear. It is judged by its
+// own name: that the operation is settled, or looked at, says nothing about another one.
+func (w *work) weighOpen(s seen) weight {
+	var v weight
 	switch s.about.state {
-	case payment.OperationFailed, payment.OperationCanceled:
+	case payment.OperationFailed, payment.OperationCanceled, payment.OperationSucceeded:
 		return weight{asks: true}
 	case payment.OperationCreated:
 		if word := s.word(); word.Learned.Verdict == payment.VerdictPending {
-			return weight{tells: word} // it keeps the operation from being sent: the provider may hold it
+			v.tells = word // it keeps the operation from being sent: the provider may hold it
 		}
-	default: // the reconciler looks at what is open, and the books' side at what succeeded
+	default: // the reconciler looks at its own
 	}
-	return weight{}
+	if !w.own(s) {
+		v.finds = Unsettled
+	}
+	return v
 }
 
-// word is what the entry says, held against what was asked for (B3). Its hash is over
-// the entry, because no page is kept.
-func (s seen) word() *outcome.Outcome {
-	entry := fmt.Sprintf("%q %q %q %s %d %q %d", s.ObjectID, s.Reference, s.Kind, s.Verdict, s.Amount.Minor(), s.Amount.Currency(),
-		s.CreatedAt.UnixNano())
-	hash := sha256.Sum256([]byte(entry))
-	answer := provider.CheckEcho(provider.Operation{Amount: s.about.amount}, provider.Answer{
-		Verdict: s.Verdict, Amount: s.Amount, ObjectID: s.ObjectID, Hash: hash[:],
-	})
-	return &outcome.Outcome{PaymentID: s.about.payment, Learned: outcome.Learned(s.about.id, evidence.List, answer, s.askedAt)}
+// asked is what the provider is to be asked about.
+type asked struct {
+	operation uuid.UUID
+	object    string // empty for what the operation succeeded with
+}
+
+func (s seen) asked() asked {
+	if s.about.state == payment.OperationSucceeded && s.about.object == s.ObjectID {
+		return asked{operation: s.about.id}
+	}
+	return asked{operation: s.about.id, object: s.ObjectID}
 }
 
 // weighed is what one step writes.
 type weighed struct {
 	done, failed []string // movements, by the provider's name
-	asks         []uuid.UUID
+	asks         []asked
 	agreeing     []uuid.UUID
 	finds        []Finding
 }
@@ -120,7 +153,8 @@ type weighed struct {
 // weighNext weighs one group of movements. Evidence is applied first, each in a
 // transaction of its own, so that one that cannot be applied holds up no other: a
 // scanner that dies before the step commits finds it told already. The group leaves
-// the table with the step.
+// the table with the step; what follows a question to the provider is left to the next
+// step, so that each step is one request at most.
 func (w *work) weighNext(ctx context.Context) error {
 	group, err := w.unweighed(ctx)
 	if err != nil {
@@ -130,8 +164,12 @@ func (w *work) weighNext(ctx context.Context) error {
 	var all weighed
 	var failure error
 	for _, s := range group {
-		if err := w.weighOne(ctx, s, &next, &all); err != nil {
+		v := w.weigh(s)
+		if err := w.weighOne(ctx, s, v, &next, &all); err != nil {
 			failure = err
+		}
+		if v.first {
+			break
 		}
 	}
 	if len(group) == 0 {
@@ -144,45 +182,29 @@ func (w *work) weighNext(ctx context.Context) error {
 	return failure // its movements are kept, and the next round comes after a pause
 }
 
-func (w *work) weighOne(ctx context.Context, s seen, next *Scan, all *weighed) error {
-	v := w.weigh(s)
-	if v.tells != nil {
-		err := w.tell(ctx, *v.tells)
-		if err != nil && s.tries+1 < triesMax {
-			all.failed = append(all.failed, s.ObjectID)
-			return err
-		}
-		if err != nil {
-			w.Log.Error("what a list says could not be applied", zap.Stringer("operation_id", s.about.id), zap.Error(err))
-			v = weight{finds: Unapplied}
-		} else {
-			next.Told++
-		}
+func (w *work) weighOne(ctx context.Context, s seen, v weight, next *Scan, all *weighed) error {
+	err := w.apply(ctx, s, v, next)
+	if err != nil && s.tries+1 < triesMax {
+		all.failed = append(all.failed, s.ObjectID)
+		return err
+	}
+	if err != nil {
+		w.Log.Error("what a list says could not be applied", zap.Stringer("operation_id", s.about.id), zap.Error(err))
+		v.finds, v.asks, v.agrees = Unapplied, false, false
 	}
 	all.done = append(all.done, s.ObjectID)
 	if v.finds != "" {
 		all.finds = append(all.finds, s.finding(v.finds))
 	}
 	if v.asks {
-		all.asks = append(all.asks, s.about.id)
+		all.asks = append(all.asks, s.asked())
+	}
+	if v.first {
+		all.asks = append(all.asks, asked{operation: s.about.id})
 	}
 	if v.agrees {
 		all.agreeing = append(all.agreeing, s.about.id)
 	}
-	return nil
-}
-
-func (w *work) tell(ctx context.Context, o outcome.Outcome) error {
-	applied, err := w.Applier.Do(ctx, o)
-	if err != nil {
-		return fmt.Errorf("applying what the list of %s says about operation %s: %w", w.scan.ProviderAccount, o.Learned.OperationID, err)
-	}
-	fields := []zap.Field{zap.Stringer("operation_id", applied.OperationID), zap.String("from", string(applied.From)), zap.String("to", string(applied.To))}
-	if applied.Contradiction {
-		w.Log.Error(outcome.ContradictionMessage, append(fields, zap.Stringer("case_id", applied.CaseID))...)
-		return nil
-	}
-	w.Log.Info("a list told what nobody here knew", fields...)
 	return nil
 }
 
@@ -196,7 +218,9 @@ func (all weighed) write(ctx context.Context, tx pgx.Tx, next *Scan) error {
 	if err := explainAll(ctx, tx, e, all.agreeing); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, weighedSQL, next.ID, all.done, all.failed, all.asks); err != nil {
+	if _, err := tx.Exec(ctx, weighedSQL, next.ID, all.done, all.failed,
+		postgres.Column(all.asks, func(a asked) uuid.UUID { return a.operation }),
+		postgres.Column(all.asks, func(a asked) string { return a.object })); err != nil {
 		return fmt.Errorf("writing what was weighed: %w", err)
 	}
 	return nil
@@ -222,7 +246,7 @@ func scanSeen(row pgx.CollectableRow) (seen, error) {
 	var id, paid *uuid.UUID
 	var r referred
 	err := row.Scan(&s.ObjectID, &s.Reference, &s.Kind, &verdict, &minor, &currency, &s.CreatedAt, &s.askedAt, &s.tries,
-		&id, &paid, &r.account, &r.kind, &r.state, &ours, &ourCurrency, &r.recipe, &s.told)
+		&id, &paid, &r.account, &r.kind, &r.state, &ours, &ourCurrency, &r.object, &r.known, &r.recipe, &s.told)
 	if err != nil {
 		return seen{}, err
 	}

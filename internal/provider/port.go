@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -100,6 +101,11 @@ func (a Answer) Digest() [sha256.Size]byte {
 		return [sha256.Size]byte(a.Hash)
 	}
 	return sha256.Sum256(nil)
+}
+
+// Names reports whether the answer speaks of the movement: as its own, or beside it.
+func (a Answer) Names(objectID string) bool {
+	return a.ObjectID == objectID || slices.ContainsFunc(a.Others, func(m Movement) bool { return m.ObjectID == objectID })
 }
 
 // The reasons that answers carry. Evidence stores them, so they do not change.

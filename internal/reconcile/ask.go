@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -9,14 +10,23 @@ import (
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // Ask has the provider say how it stands with an operation that is final here, and
 // applies that; a contradiction opens its case. The caller has seen to it that the
 // operation was not sent to another account than the one that is configured now. An
 // operation about which the provider cannot be asked is answered unclear.
-func (r *Reconciler) Ask(ctx context.Context, about operation.LookedUp) (provider.Answer, outcome.Applied, error) {
+//
+// The object is the charge's movement to ask about; empty for its own. That it is ours
+// is checked by its reference. A no about another one than its own covers nothing.
+func (r *Reconciler) Ask(ctx context.Context, about operation.LookedUp, object string) (provider.Answer, outcome.Applied, error) {
 	connector := r.Accounts[about.ProviderAccount]
+	other := false
+	if object != "" && about.Kind == payment.KindCharge {
+		other = about.ProviderObjectID != nil && *about.ProviderObjectID != object
+		about.ProviderObjectID = &object
+	}
 	l := look{
 		Reconciler: r, check: about.Check, connector: connector,
 		stand: operation.Stand{OperationID: about.OperationID, Fence: about.Fence},
@@ -25,8 +35,11 @@ func (r *Reconciler) Ask(ctx context.Context, about operation.LookedUp) (provide
 		return provider.Answer{Reason: provider.ReasonUnsupported}, outcome.Applied{}, nil
 	}
 	answer := connector.Inquire(ctx, l.request())
+	if !other {
+		answer = leftOut(answer, about)
+	}
 	o := l.learned(evidence.Inquiry, answer)
-	if l.covers(answer) {
+	if !other && l.covers(answer) {
 		o.Learned.CoversUntil = about.AskedAt.Add(-connector.Capabilities().Inquiry.Grace)
 	}
 	applied, err := r.Applier.Do(ctx, o)
@@ -37,4 +50,21 @@ func (r *Reconciler) Ask(ctx context.Context, about operation.LookedUp) (provide
 		r.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", about.OperationID), zap.Stringer("case_id", applied.CaseID))
 	}
 	return answer, applied, nil
+}
+
+// leftOut adds to an answer about a charge that succeeded the no about its own movement,
+// where other money is named and that is not. The story without: the provider has
+// dropped what we charged and names a second try; a rule gives back the second one,
+// which is the only money that there is. The no covers nothing and fails nothing: it
+// leaves the second one's case to a person, until the provider names the first again.
+func leftOut(a provider.Answer, about operation.LookedUp) provider.Answer {
+	own := about.ProviderObjectID
+	if about.State != payment.OperationSucceeded || about.Kind != payment.KindCharge || a.Verdict != payment.VerdictCaptured ||
+		own == nil || a.ObjectID == "" || a.Names(*own) {
+		return a
+	}
+	a.Others = append(slices.Clone(a.Others), provider.Movement{
+		Reference: about.OperationID.String(), ObjectID: *own, Kind: about.Kind, Verdict: payment.VerdictNotTaken, Amount: about.Amount,
+	})
+	return a
 }

@@ -119,17 +119,18 @@ func inert(said evidence.Evidence) evidence.Evidence {
 // and for an end: what the provider still works on may yet move money that nobody
 // here waits for.
 func (e *Events) ask(ctx context.Context, s settlement, notice provider.Notice, about operation.LookedUp) (settlement, error) {
-	if about.Kind == payment.KindCharge && about.ProviderObjectID == nil && notice.ObjectID != "" {
+	object := ""
+	if about.ProviderObjectID == nil {
 		// Without an id, "never prepared" would be the answer about the very object
-		// that the event is about. That it is ours is checked by its reference.
-		about.ProviderObjectID = &notice.ObjectID
+		// that the event is about.
+		object = notice.ObjectID
 	}
 	l := look{Reconciler: e.Reconciler, check: about.Check, connector: e.Accounts[about.ProviderAccount]}
 	if !l.capabilities().Inquiry.Supported {
 		s.State, s.Reason = webhook.Person, webhook.ReasonNoInquiry
 		return s, nil
 	}
-	answer, _, err := e.Ask(ctx, about)
+	answer, _, err := e.Ask(ctx, about, object)
 	if err != nil {
 		return settlement{}, err
 	}

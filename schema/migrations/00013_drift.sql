@@ -70,7 +70,7 @@ CREATE TABLE drift_seen
     PRIMARY KEY (scan_id, object_id)
 );
 CREATE INDEX drift_seen_of_operation ON drift_seen (scan_id, operation_id) WHERE operation_id IS NOT NULL;
-CREATE INDEX drift_seen_next ON drift_seen (scan_id, tries, object_id);
+CREATE INDEX drift_seen_next ON drift_seen (scan_id, tries, operation_id, object_id);
 
 -- Operations that the provider is to be asked about, because the list and the books
 -- do not agree about them.
@@ -78,10 +78,11 @@ CREATE TABLE drift_question
 (
     scan_id      uuid    NOT NULL REFERENCES drift_scan (id),
     operation_id uuid    NOT NULL REFERENCES operation (id),
+    object_id    text    NOT NULL DEFAULT '' CHECK (length(object_id) <= 255), -- the movement; '' for the operation's own
     tries        integer NOT NULL DEFAULT 0,
-    PRIMARY KEY (scan_id, operation_id)
+    PRIMARY KEY (scan_id, operation_id, object_id)
 );
-CREATE INDEX drift_question_next ON drift_question (scan_id, tries, operation_id);
+CREATE INDEX drift_question_next ON drift_question (scan_id, tries, operation_id, object_id);
 
 -- Operations of scanned windows that were not final yet, or were sent again after
 -- their window: a later scan compares them.
@@ -100,7 +101,7 @@ CREATE TABLE drift_finding
     provider_account text        NOT NULL,
     kind             text        NOT NULL
         CHECK (kind IN ('unasked', 'other_account', 'other_kind', 'unreadable', 'not_listed', 'unsettled', 'unapplied')),
-    object_id        text        NOT NULL DEFAULT '', -- '' where it is about an operation of ours that the list leaves out
+    object_id        text        NOT NULL DEFAULT '', -- '' where it is about what an operation of ours succeeded with
     reference        text        NOT NULL DEFAULT '',
     operation_id     uuid REFERENCES operation (id),
     movement         text        NOT NULL DEFAULT '', -- charge, refund or void
