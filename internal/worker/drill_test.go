@@ -78,7 +78,10 @@ func run(t *testing.T, down mode) {
 	t.Helper()
 	d := newDrill(t)
 	d.loadFor(drillAround)
-	require.Positive(t, d.Count("SELECT count(*) FROM payment WHERE state = 'captured'"))
+	// What a message brought is captured, so the consumer has its partitions.
+	require.Eventually(t, func() bool {
+		return d.Count("SELECT count(*) FROM payment WHERE state = 'captured'") > 0
+	}, rig.Patience, 20*time.Millisecond)
 	joined := d.joins.sent.Load()
 	require.Positive(t, joined)
 	d.front.become(down)
@@ -102,7 +105,7 @@ func newDrill(t *testing.T) *drill {
 	if *drillFull {
 		d.broker = testkit.RealBroker(t)
 	} else {
-		o.Timeout, d.pace = 500*time.Millisecond, worker.Pace{Rest: 500 * time.Millisecond, RampWindow: 200 * time.Millisecond}
+		o.Timeout, d.pace = 500*time.Millisecond, worker.Pace{Rest: 500 * time.Millisecond, RampWindow: 500 * time.Millisecond}
 	}
 	o.Pace = d.pace
 	d.Rig = rig.New(t, o)
