@@ -19,7 +19,7 @@ var packages = arrows{
 		{pkg: "internal/config", modules: "env"},
 		{pkg: "internal/lifecycle", modules: "sync"},
 		{pkg: "internal/telemetry", modules: "zap"},
-		{pkg: "internal/postgres", imports: "pkg/inbox schema", modules: "goose pgx uuid zap"},
+		{pkg: "internal/postgres", imports: "pkg/inbox pkg/money schema", modules: "goose pgx uuid zap"},
 		{pkg: "internal/groupcommit", imports: "internal/postgres", modules: "pgx"},
 		{pkg: "internal/kafka", modules: "kadm kgo kmsg zap"},
 

@@ -113,8 +113,8 @@ func collect(rows pgx.Rows) ([]Case, error) {
 		var currency *money.Currency
 		err := row.Scan(&c.ID, &c.PaymentID, &c.OperationID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.Suspended,
 			&c.State, &c.Plan, &c.Resolution, &c.WaitsFor, &c.ProviderObjectID, &c.Version, &c.NextStepAt, &c.CreatedAt, &c.UpdatedAt, &c.MovedBy)
-		if err == nil && minor != nil && currency != nil {
-			c.Amount, err = money.New(*minor, *currency)
+		if err == nil {
+			c.Amount, err = postgres.Amount(minor, currency)
 		}
 		return c, err
 	})

@@ -41,12 +41,8 @@ func (m Move) After() Case {
 // as the reason. Evidence and the move of its charge must be written before. What is
 // suspended must be booked in the same transaction, or its commit fails.
 func QueueOpen(batch *pgx.Batch, c Case, reason string) {
-	var minor *int64
-	if !c.Amount.IsZero() {
-		minor = new(c.Amount.Minor())
-	}
 	batch.Queue(openSQL, c.ID, c.PaymentID, c.OperationID, string(c.Kind), c.ProviderAccount, c.ProviderObjectID,
-		minor, postgres.Given(string(c.Amount.Currency())), c.Suspended, string(c.Plan), string(c.WaitsFor))
+		postgres.Minor(c.Amount), postgres.Given(string(c.Amount.Currency())), c.Suspended, string(c.Plan), string(c.WaitsFor))
 	queueRecord(batch, Move{From: Case{ID: c.ID}, To: c.Standing, By: Machine, Reason: reason})
 }
 

@@ -87,12 +87,7 @@ func keep(ctx context.Context, tx pgx.Tx, account string, finds []Finding) (int6
 		postgres.Column(finds, func(f Finding) *uuid.UUID { return postgres.Given(f.OperationID) }),
 		postgres.Column(finds, func(f Finding) string { return string(f.Movement) }),
 		postgres.Column(finds, func(f Finding) string { return f.Verdict.String() }),
-		postgres.Column(finds, func(f Finding) *int64 {
-			if f.Amount.IsZero() {
-				return nil
-			}
-			return new(f.Amount.Minor())
-		}),
+		postgres.Column(finds, func(f Finding) *int64 { return postgres.Minor(f.Amount) }),
 		postgres.Column(finds, func(f Finding) *string { return postgres.Given(string(f.Amount.Currency())) }),
 		postgres.Column(finds, func(f Finding) *time.Time { return postgres.Given(f.CreatedAt) }))
 	if err != nil {
@@ -169,7 +164,7 @@ func Findings(ctx context.Context, q operation.Querier, f Filter) ([]Finding, er
 		if f.Verdict, err = payment.ParseVerdict(verdict); err != nil {
 			return Finding{}, err
 		}
-		f.Amount, err = amountOf(minor, currency)
+		f.Amount, err = postgres.Amount(minor, currency)
 		return f, err
 	})
 	if err != nil {

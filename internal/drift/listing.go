@@ -74,12 +74,7 @@ func see(ctx context.Context, tx pgx.Tx, s Scan, named []provider.Movement) erro
 		postgres.Column(named, func(m provider.Movement) *uuid.UUID { return postgres.Given(operationOf(m.Reference)) }),
 		postgres.Column(named, func(m provider.Movement) string { return string(m.Kind) }),
 		postgres.Column(named, func(m provider.Movement) string { return m.Verdict.String() }),
-		postgres.Column(named, func(m provider.Movement) *int64 {
-			if m.Amount.IsZero() {
-				return nil
-			}
-			return new(m.Amount.Minor())
-		}),
+		postgres.Column(named, func(m provider.Movement) *int64 { return postgres.Minor(m.Amount) }),
 		postgres.Column(named, func(m provider.Movement) *string { return postgres.Given(string(m.Amount.Currency())) }),
 		postgres.Column(named, func(m provider.Movement) time.Time { return m.CreatedAt }))
 	if err != nil {

@@ -253,19 +253,11 @@ func scanSeen(row pgx.CollectableRow) (seen, error) {
 	if s.Verdict, err = payment.ParseVerdict(verdict); err != nil {
 		return seen{}, err
 	}
-	if s.Amount, err = amountOf(minor, currency); err != nil || id == nil {
+	if s.Amount, err = postgres.Amount(minor, currency); err != nil || id == nil {
 		return s, err
 	}
 	r.id, r.payment = *id, *paid
 	s.about = &r
-	r.amount, err = amountOf(ours, ourCurrency)
+	r.amount, err = postgres.Amount(ours, ourCurrency)
 	return s, err
-}
-
-// amountOf is zero where no money is named.
-func amountOf(minor *int64, currency *money.Currency) (money.Amount, error) {
-	if minor == nil || currency == nil {
-		return money.Amount{}, nil
-	}
-	return money.New(*minor, *currency)
 }

@@ -76,12 +76,7 @@ func Queue(batch *pgx.Batch, learned []Evidence) {
 		postgres.Column(learned, func(e Evidence) *int64 { return postgres.Given(e.Fence) }),
 		postgres.Column(learned, func(e Evidence) string { return string(e.Source) }),
 		postgres.Column(learned, func(e Evidence) string { return e.Verdict.String() }),
-		postgres.Column(learned, func(e Evidence) *int64 {
-			if e.Amount.IsZero() {
-				return nil
-			}
-			return new(e.Amount.Minor())
-		}),
+		postgres.Column(learned, func(e Evidence) *int64 { return postgres.Minor(e.Amount) }),
 		postgres.Column(learned, func(e Evidence) *string { return postgres.Given(string(e.Amount.Currency())) }),
 		postgres.Column(learned, func(e Evidence) *string { return postgres.Given(e.ProviderObjectID) }),
 		postgres.Column(learned, func(e Evidence) *int { return postgres.Given(e.Status) }),
@@ -126,8 +121,6 @@ func scan(row pgx.CollectableRow) (Evidence, error) {
 	if e.Verdict, err = payment.ParseVerdict(verdict); err != nil {
 		return Evidence{}, err
 	}
-	if minor != nil && currency != nil {
-		e.Amount, err = money.New(*minor, *currency)
-	}
+	e.Amount, err = postgres.Amount(minor, currency)
 	return e, err
 }

@@ -280,10 +280,5 @@ func (o Outcome) reason() *string {
 }
 
 func retryDelay(attempts int, chance float64) time.Duration {
-	delay := 2 * RetryDelayMin // half of it is the least
-	for i := 1; i < attempts && delay < RetryDelayMax; i++ {
-		delay *= 2
-	}
-	delay = min(delay, RetryDelayMax)
-	return delay/2 + time.Duration(float64(delay/2)*chance)
+	return provider.Backoff(RetryDelayMin, RetryDelayMax, attempts, chance)
 }

@@ -45,6 +45,17 @@ type Operation struct {
 	ObjectID string
 }
 
+// NewOperation names a movement to its provider. The reference is the id as text, in
+// every question and request: the provider finds it by nothing else. An object of nil
+// is not known yet. What only a first request needs, the caller adds.
+func NewOperation(id uuid.UUID, kind payment.Kind, amount money.Amount, object *string) Operation {
+	o := Operation{ID: id, Kind: kind, Reference: id.String(), Amount: amount}
+	if object != nil {
+		o.ObjectID = *object
+	}
+	return o
+}
+
 // Valid returns what keeps the operation from being put into a request, or nil.
 func (o Operation) Valid() error {
 	switch {

@@ -25,3 +25,15 @@ func NextCheck(age time.Duration, rnd float64) time.Duration {
 	wait := time.Duration(float64(interval) * (1 - checkJitter*rnd))
 	return max(wait, CheckIntervalMin)
 }
+
+// Backoff returns how long to wait after so many tries: by chance, from half of an
+// interval to the whole of it. The interval is twice the least wait after the first
+// try, doubles with each further one, and is never above most. rnd is from [0, 1).
+func Backoff(least, most time.Duration, tries int, rnd float64) time.Duration {
+	delay := 2 * least // half of it is the least
+	for i := 1; i < tries && delay < most; i++ {
+		delay *= 2
+	}
+	delay = min(delay, most)
+	return delay/2 + time.Duration(float64(delay/2)*rnd)
+}

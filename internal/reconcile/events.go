@@ -134,7 +134,7 @@ func (e *Events) workOff(ctx context.Context, told webhook.Event, notifier provi
 	}
 	switch {
 	case v.State == webhook.Waiting:
-		if _, err := told.PutBack(ctx, e.Pool, eventDelay(told.Tries, rand.Float64()), v.Reason); err != nil {
+		if _, err := told.PutBack(ctx, e.Pool, provider.Backoff(eventDelayMin, eventDelayMax, told.Tries, rand.Float64()), v.Reason); err != nil {
 			log.Warn("a webhook was not put back; it comes again when its lease ends", zap.Error(err))
 		}
 	case v.State == webhook.Person:
@@ -142,14 +142,4 @@ func (e *Events) workOff(ctx context.Context, told webhook.Event, notifier provi
 	case applied.Contradiction:
 		log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", applied.OperationID), zap.Stringer("case_id", applied.CaseID))
 	}
-}
-
-// eventDelay grows with the tries; chance is from [0, 1).
-func eventDelay(tries int, chance float64) time.Duration {
-	delay := 2 * eventDelayMin // half of it is the least
-	for i := 1; i < tries && delay < eventDelayMax; i++ {
-		delay *= 2
-	}
-	delay = min(delay, eventDelayMax)
-	return delay/2 + time.Duration(float64(delay/2)*chance)
 }

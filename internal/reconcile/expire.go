@@ -27,7 +27,7 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 	if mine, err := r.sentHere(ctx, l, connector); err != nil || !mine {
 		return err
 	}
-	answer := connector.CloseDoor(ctx, expired(l))
+	answer := connector.CloseDoor(ctx, provider.NewOperation(l.ID, l.Kind, l.Amount, l.ProviderObjectID))
 	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now), Others: answer.Others}
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
@@ -58,14 +58,6 @@ func (r *Reconciler) sentHere(ctx context.Context, l operation.Locked, connector
 		}
 	}
 	return true, nil
-}
-
-func expired(l operation.Locked) provider.Operation {
-	op := provider.Operation{ID: l.ID, Kind: l.Kind, Reference: l.ID.String(), Amount: l.Amount}
-	if l.ProviderObjectID != nil {
-		op.ObjectID = *l.ProviderObjectID
-	}
-	return op
 }
 
 // closeAgain is how long an operation whose door was asked to close is put off.

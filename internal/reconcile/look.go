@@ -222,13 +222,7 @@ func (l *look) situation() provider.Situation {
 }
 
 func (l *look) request() provider.Operation {
-	op := provider.Operation{
-		ID: l.check.OperationID, Kind: l.check.Kind, Reference: l.check.OperationID.String(), Amount: l.check.Amount,
-	}
-	if l.check.ProviderObjectID != nil {
-		op.ObjectID = *l.check.ProviderObjectID
-	}
-	return op
+	return provider.NewOperation(l.check.OperationID, l.check.Kind, l.check.Amount, l.check.ProviderObjectID)
 }
 
 func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcome {

@@ -63,7 +63,8 @@ func (c *circuit) askAbout(ctx context.Context, waiting []operation.Due) {
 		if err != nil {
 			return // the breaker has heard enough
 		}
-		answer := c.gate.connector.Inquire(ctx, question(waiting[i%len(waiting)]))
+		about := waiting[i%len(waiting)]
+		answer := c.gate.connector.Inquire(ctx, provider.NewOperation(about.OperationID, about.Kind, about.Amount, about.ProviderObjectID))
 		health := forProbe(answer)
 		if errors.Is(health, errNoResult) {
 			c.failedRounds.Add(1) // before the report: the breaker opens with it
@@ -76,14 +77,6 @@ func (c *circuit) askAbout(ctx context.Context, waiting []operation.Due) {
 	// Some providers know without being asked that a charge was never begun. Then its
 	// beginning has to be the probe.
 	c.mute.Store(!asked)
-}
-
-func question(w operation.Due) provider.Operation {
-	op := provider.Operation{ID: w.OperationID, Kind: w.Kind, Reference: w.OperationID.String(), Amount: w.Amount}
-	if w.ProviderObjectID != nil {
-		op.ObjectID = *w.ProviderObjectID
-	}
-	return op
 }
 
 // onWire reports whether the provider was asked at all.

@@ -84,15 +84,12 @@ const (
 )
 
 func request(a operation.Attempt) provider.Operation {
-	op := provider.Operation{ID: a.OperationID, Kind: a.Kind, Reference: a.OperationID.String(), Amount: a.Amount}
+	op := provider.NewOperation(a.OperationID, a.Kind, a.Amount, a.ProviderObjectID)
 	if a.PaymentMethod != nil {
 		op.PaymentMethod = *a.PaymentMethod
 	}
 	if a.Customer != nil {
 		op.Customer = *a.Customer
-	}
-	if a.ProviderObjectID != nil {
-		op.ObjectID = *a.ProviderObjectID
 	}
 	return op
 }
