@@ -53,9 +53,7 @@ func writeCases(t terminal, page app.CasePage) {
 			c.State, c.Plan, c.Owner, c.CreatedAt.Format(time.RFC3339))
 	}
 	_ = table.Flush() // writing to a terminal
-	if page.Next != "" {
-		fmt.Fprintf(t.out, "there is more: --after %s\n", page.Next)
-	}
+	tellMore(t, page.Next)
 }
 
 type caseShow struct {

@@ -80,9 +80,7 @@ func writeFindings(t terminal, page app.DriftPage) {
 			orDash(f.Reference), orDash(f.Amount), f.Verdict, shown(f.CreatedAt), f.SeenAt.Format(time.RFC3339), orDash(f.Reason))
 	}
 	_ = table.Flush() // writing to a terminal
-	if page.Next != "" {
-		fmt.Fprintf(t.out, "there is more: --after %s\n", page.Next)
-	}
+	tellMore(t, page.Next)
 }
 
 type driftExplain struct {

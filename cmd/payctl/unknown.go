@@ -44,6 +44,13 @@ func (c unknownList) Run(ctx context.Context, t terminal) error {
 // pageMax bounds a page of every list.
 const pageMax = 500
 
+// tellMore says how to get the page after this one, if there is one.
+func tellMore(t terminal, next string) {
+	if next != "" {
+		fmt.Fprintf(t.out, "there is more: --after %s\n", next)
+	}
+}
+
 func writeUnknown(t terminal, page app.UnknownPage) {
 	table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	if len(page.Operations) > 0 {
@@ -61,9 +68,7 @@ func writeUnknown(t terminal, page app.UnknownPage) {
 	if len(page.Totals) == 0 {
 		fmt.Fprintln(t.out, "nothing waits")
 	}
-	if page.Next != "" {
-		fmt.Fprintf(t.out, "there is more: --after %s\n", page.Next)
-	}
+	tellMore(t, page.Next)
 }
 
 type unknownCheck struct {

@@ -14,9 +14,7 @@ import (
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/drift"
 	"github.com/payonce/payonce/internal/outcome"
-	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/reconcile"
-	"github.com/payonce/payonce/pkg/event"
 )
 
 // driftConnsMax serves a scan, its applier's committers and its questions.
@@ -58,9 +56,9 @@ func ScanDrift(ctx context.Context, environ []string, w DriftWindow) (DriftScan,
 	if err != nil {
 		return DriftScan{}, err
 	}
-	pool, err := postgres.Open(ctx, string(c.DatabaseURL), postgres.PoolOptions{ConnsMax: driftConnsMax, ApplicationName: "payctl"})
+	pool, err := toolPool(ctx, c.DatabaseURL, driftConnsMax)
 	if err != nil {
-		return DriftScan{}, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
+		return DriftScan{}, err
 	}
 	defer pool.Close()
 	served, err := connect(c.Providers)
@@ -68,7 +66,7 @@ func ScanDrift(ctx context.Context, environ []string, w DriftWindow) (DriftScan,
 		return DriftScan{}, fmt.Errorf("PAYONCE_PROVIDER: %w", err)
 	}
 	defer served.close()
-	publisher := outcome.Publisher{Topic: topicsOf(c.Topics).Events, Source: event.Source(string(c.Cell))}
+	publisher := publisher(c.Topics, c.Cell)
 	applier := outcome.NewApplier(pool, publisher)
 	asker := &reconcile.Reconciler{Pool: pool, Accounts: served, Publisher: publisher, Applier: applier, Log: zap.NewNop()}
 	scanner := drift.Scanner{Pool: pool, Accounts: served, Applier: applier, Asker: asker, Log: zap.NewNop()}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/outcome"
-	"github.com/payonce/payonce/internal/postgres"
-	"github.com/payonce/payonce/pkg/event"
 )
 
 // ErrRefused says that a decision is not possible as things stand. Nothing was done.
@@ -36,12 +34,11 @@ func openDesk(ctx context.Context, environ []string) (desk, error) {
 	if err != nil {
 		return desk{}, err
 	}
-	pool, err := postgres.Open(ctx, string(c.DatabaseURL), postgres.PoolOptions{ConnsMax: 2, ApplicationName: "payctl"})
+	pool, err := toolPool(ctx, c.DatabaseURL, 2)
 	if err != nil {
-		return desk{}, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
+		return desk{}, err
 	}
-	publisher := outcome.Publisher{Topic: topicsOf(c.Topics).Events, Source: event.Source(string(c.Cell))}
-	return desk{pool: pool, publisher: publisher}, nil
+	return desk{pool: pool, publisher: publisher(c.Topics, c.Cell)}, nil
 }
 
 func (d desk) close() { d.pool.Close() }

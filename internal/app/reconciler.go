@@ -37,7 +37,7 @@ func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error
 		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
 	}
 	defer served.close()
-	publisher := publisher(c.Service)
+	publisher := publisher(c.Topics, c.Cell)
 	applier := outcome.NewApplier(r.pool, publisher)
 	reconciler := &reconcile.Reconciler{Pool: r.pool, Accounts: served, Publisher: publisher, Applier: applier, Log: log}
 	events := reconcile.NewEvents(reconciler)

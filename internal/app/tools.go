@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 
@@ -53,6 +54,15 @@ func CreateTopics(ctx context.Context, environ []string, partitions int32, repli
 	return topics, err
 }
 
+// toolPool connects payctl to the database.
+func toolPool(ctx context.Context, url config.DatabaseURL, connsMax int32) (*pgxpool.Pool, error) {
+	pool, err := postgres.Open(ctx, string(url), postgres.PoolOptions{ConnsMax: connsMax, ApplicationName: "payctl"})
+	if err != nil {
+		return nil, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
+	}
+	return pool, nil
+}
+
 // Merchant is a new merchant. APIKey is shown this once.
 type Merchant struct {
 	ID     string `json:"id"`
@@ -65,9 +75,9 @@ func CreateMerchant(ctx context.Context, environ []string, name, account string)
 	if err != nil {
 		return Merchant{}, err
 	}
-	pool, err := postgres.Open(ctx, string(c.DatabaseURL), postgres.PoolOptions{ConnsMax: 1, ApplicationName: "payctl"})
+	pool, err := toolPool(ctx, c.DatabaseURL, 1)
 	if err != nil {
-		return Merchant{}, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
+		return Merchant{}, err
 	}
 	defer pool.Close()
 	created, key, err := merchant.NewDirectory(pool).Create(ctx, name, account)

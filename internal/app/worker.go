@@ -50,7 +50,7 @@ func Worker(ctx context.Context, c config.Worker, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
-	applier := outcome.NewApplier(r.pool, publisher(c.Service))
+	applier := outcome.NewApplier(r.pool, publisher(c.Topics, c.Cell))
 	sender, err := worker.New(worker.Config{Name: name, Accounts: served, Lease: c.Lease, Slots: c.Slots}, r.pool, applier, log)
 	if err != nil {
 		return fmt.Errorf("PAYONCE_LEASE, PAYONCE_PROVIDER_TIMEOUT: %w", err)
@@ -73,8 +73,8 @@ func feed(c config.Worker, log *zap.Logger) worker.Feed {
 	return worker.Feed{Brokers: c.Brokers, Topics: topicsOf(c.Topics), Options: kafkaOptions("worker", c.Kafka, log)}
 }
 
-func publisher(c config.Service) outcome.Publisher {
-	return outcome.Publisher{Topic: topicsOf(c.Topics).Events, Source: event.Source(string(c.Cell))}
+func publisher(topics config.Topics, cell config.Cell) outcome.Publisher {
+	return outcome.Publisher{Topic: topicsOf(topics).Events, Source: event.Source(string(cell))}
 }
 
 // workerName is unique among workers that run, also on one host.

@@ -83,23 +83,26 @@ func TestP1_WhatWasBegunAtOneAccountIsNotSentToAnother(t *testing.T) {
 	require.Equal(t, payment.OperationCreated, state)
 
 	r.DueNow(p)
-	claim := func(recipe string) (claimed int) {
-		c := operation.Claim{
-			Worker: "w", Lease: time.Minute, Served: []operation.Served{{Account: fixture.Account, Recipe: recipe, Horizon: time.Hour}},
-		}
-		require.NoError(t, pgx.BeginFunc(t.Context(), r.DB.App, func(tx pgx.Tx) error {
-			attempts, err := c.ClaimDue(t.Context(), tx, 1)
-			claimed = len(attempts)
-			return err
-		}))
-		return claimed
-	}
-	require.Zero(t, claim("simulated/1@sim_2"))
+	require.Zero(t, claimBy(t, r, "simulated/1@sim_2"))
 	_, _, reason := r.Operation(p)
 	require.Equal(t, operation.ReasonHeldBack, reason, "and says so")
-	require.Zero(t, claim("simulated/1@sim_1"), "it is put off, so that it stands in nobody's way")
+	require.Zero(t, claimBy(t, r, "simulated/1@sim_1"), "it is put off, so that it stands in nobody's way")
 	r.DueNow(p)
-	require.Equal(t, 1, claim("simulated/1@sim_1"))
+	require.Equal(t, 1, claimBy(t, r, "simulated/1@sim_1"))
+}
+
+// claimBy claims what is due as a worker with the recipe does, and returns how many.
+func claimBy(t *testing.T, r *rig.Rig, recipe string) (claimed int) {
+	t.Helper()
+	c := operation.Claim{
+		Worker: "w", Lease: time.Minute, Served: []operation.Served{{Account: fixture.Account, Recipe: recipe, Horizon: time.Hour}},
+	}
+	require.NoError(t, pgx.BeginFunc(t.Context(), r.DB.App, func(tx pgx.Tx) error {
+		attempts, err := c.ClaimDue(t.Context(), tx, 1)
+		claimed = len(attempts)
+		return err
+	}))
+	return claimed
 }
 
 func TestAnExpiredPaymentsDoorIsNotClosedAtAnotherAccount(t *testing.T) {

@@ -21,35 +21,42 @@ import (
 // The object is the charge's movement to ask about; empty for its own. That it is ours
 // is checked by its reference. A no about another one than its own covers nothing.
 func (r *Reconciler) Ask(ctx context.Context, about operation.LookedUp, object string) (provider.Answer, outcome.Applied, error) {
-	connector := r.Accounts[about.ProviderAccount]
 	other := false
 	if object != "" && about.Kind == payment.KindCharge {
 		other = about.ProviderObjectID != nil && *about.ProviderObjectID != object
 		about.ProviderObjectID = &object
 	}
-	l := look{
-		Reconciler: r, check: about.Check, connector: connector,
-		stand: operation.Stand{OperationID: about.OperationID, Fence: about.Fence},
-	}
+	l := r.lookAtFinal(about)
 	if !l.capabilities().Inquiry.Supported {
 		return provider.Answer{Reason: provider.ReasonUnsupported}, outcome.Applied{}, nil
 	}
-	answer := connector.Inquire(ctx, l.request())
+	answer := l.connector.Inquire(ctx, l.request())
 	if !other {
 		answer = leftOut(answer, about)
 	}
 	o := l.learned(evidence.Inquiry, answer)
 	if !other && l.covers(answer) {
-		o.Learned.CoversUntil = about.AskedAt.Add(-connector.Capabilities().Inquiry.Grace)
+		o.Learned.CoversUntil = about.AskedAt.Add(-l.connector.Capabilities().Inquiry.Grace)
 	}
+	applied, err := r.tell(ctx, o)
+	return answer, applied, err
+}
+
+// lookAtFinal is a look that nothing was taken for: it asks, and moves no schedule.
+func (r *Reconciler) lookAtFinal(about operation.LookedUp) look {
+	return look{
+		Reconciler: r, check: about.Check, connector: r.Accounts[about.ProviderAccount],
+		stand: operation.Stand{OperationID: about.OperationID, Fence: about.Fence},
+	}
+}
+
+// tell applies what was learned, and logs a contradiction.
+func (r *Reconciler) tell(ctx context.Context, o outcome.Outcome) (outcome.Applied, error) {
 	applied, err := r.Applier.Do(ctx, o)
-	if err != nil {
-		return answer, applied, err
+	if err == nil && applied.Contradiction {
+		r.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", applied.OperationID), zap.Stringer("case_id", applied.CaseID))
 	}
-	if applied.Contradiction {
-		r.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", about.OperationID), zap.Stringer("case_id", applied.CaseID))
-	}
-	return answer, applied, nil
+	return applied, err
 }
 
 // leftOut adds to an answer about a charge that succeeded the no about its own movement,

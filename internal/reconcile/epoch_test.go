@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/payonce/payonce/internal/operation"
@@ -251,22 +250,11 @@ func TestP1_AResendOfWhatWasLostIsClaimedAtItsOwnAccountOnly(t *testing.T) {
 	_, err := r.DB.App.Exec(t.Context(), `UPDATE operation SET resend_fence = fence, next_attempt_at = payonce_now(), next_check_at = NULL
 		WHERE id = $1`, p.OperationID)
 	require.NoError(t, err)
-	claim := func(recipe string) (claimed int) {
-		c := operation.Claim{
-			Worker: "w", Lease: time.Minute, Served: []operation.Served{{Account: fixture.Account, Recipe: recipe, Horizon: time.Hour}},
-		}
-		require.NoError(t, pgx.BeginFunc(t.Context(), r.DB.App, func(tx pgx.Tx) error {
-			attempts, err := c.ClaimDue(t.Context(), tx, 1)
-			claimed = len(attempts)
-			return err
-		}))
-		return claimed
-	}
-	require.Zero(t, claim("simulated/1@sim_2"))
+	require.Zero(t, claimBy(t, r, "simulated/1@sim_2"))
 	_, err = r.DB.App.Exec(t.Context(), `UPDATE operation SET resend_fence = fence, next_attempt_at = payonce_now(), next_check_at = NULL
 		WHERE id = $1`, p.OperationID)
 	require.NoError(t, err)
-	require.Equal(t, 1, claim("simulated/2@sim_1"), "the recipe may be another one")
+	require.Equal(t, 1, claimBy(t, r, "simulated/2@sim_1"), "the recipe may be another one")
 }
 
 // declining declines whatever it is asked about, and promises nothing of what it has not seen.

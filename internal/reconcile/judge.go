@@ -125,8 +125,7 @@ func (e *Events) ask(ctx context.Context, s settlement, notice provider.Notice, 
 		// that the event is about.
 		object = notice.ObjectID
 	}
-	l := look{Reconciler: e.Reconciler, check: about.Check, connector: e.Accounts[about.ProviderAccount]}
-	if !l.capabilities().Inquiry.Supported {
+	if l := e.lookAtFinal(about); !l.capabilities().Inquiry.Supported {
 		s.State, s.Reason = webhook.Person, webhook.ReasonNoInquiry
 		return s, nil
 	}

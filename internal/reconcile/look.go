@@ -151,12 +151,9 @@ func (l *look) closeDoor(ctx context.Context) error {
 }
 
 func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err error) {
-	applied, err := l.Applier.Do(ctx, o)
+	applied, err := l.tell(ctx, o)
 	if err != nil {
 		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
-	}
-	if applied.Contradiction {
-		l.Log.Error(outcome.ContradictionMessage, zap.Stringer("operation_id", l.check.OperationID), zap.Stringer("case_id", applied.CaseID))
 	}
 	l.stand.Fence = applied.Fence
 	return !applied.To.Final() && applied.To == l.check.State, nil
