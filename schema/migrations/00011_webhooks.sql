@@ -20,6 +20,9 @@ CREATE TABLE provider_event
     tries            integer     NOT NULL DEFAULT 0, -- rises when a reconciler takes it; a result for an older one falls
     next_try_at      timestamptz,
     done_at          timestamptz,
+    -- What it says, as the connector reads it: the same for two bodies that differ only
+    -- in what decides nothing. NULL where the body cannot be read.
+    says             bytea CHECK (length(says) = 32),
     CONSTRAINT a_provider_tells_an_event_once UNIQUE (provider_account, event_id),
     CONSTRAINT what_waits_is_tried_again CHECK ((state = 'waiting') = (next_try_at IS NOT NULL)),
     CONSTRAINT what_is_done_says_when CHECK ((state = 'waiting') = (done_at IS NULL)),
@@ -32,20 +35,28 @@ CREATE INDEX provider_event_to_forget ON provider_event (done_at) WHERE body IS 
 CREATE INDEX provider_event_by_operation ON provider_event (operation_id) WHERE operation_id IS NOT NULL;
 
 -- Another body under an id that is there already. It is kept for a person and
--- never applied: the first one counts.
+-- never applied: the first one counts. It is forgotten as the others are; its hash
+-- stays.
 CREATE TABLE provider_event_conflict
 (
     provider_event_id uuid        NOT NULL REFERENCES provider_event (id),
     hash              bytea       NOT NULL CHECK (length(hash) = 32),
     event_type        text        NOT NULL,
-    headers           jsonb       NOT NULL,
-    body              bytea       NOT NULL,
+    headers           jsonb,
+    body              bytea,
     received_at       timestamptz NOT NULL DEFAULT payonce_now(),
     PRIMARY KEY (provider_event_id, hash)
 );
-CREATE TRIGGER provider_event_conflict_is_append_only
-    BEFORE UPDATE OR DELETE OR TRUNCATE ON provider_event_conflict
+CREATE INDEX provider_event_conflict_to_forget ON provider_event_conflict (received_at) WHERE body IS NOT NULL;
+CREATE TRIGGER provider_event_conflict_stays
+    BEFORE DELETE OR TRUNCATE ON provider_event_conflict
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER provider_event_conflict_is_as_it_came
+    BEFORE UPDATE ON provider_event_conflict
+    FOR EACH ROW WHEN (NEW.body IS NOT NULL OR NEW.headers IS NOT NULL
+        OR (NEW.provider_event_id, NEW.hash, NEW.event_type, NEW.received_at)
+            IS DISTINCT FROM (OLD.provider_event_id, OLD.hash, OLD.event_type, OLD.received_at))
+EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER provider_event_stays
     BEFORE DELETE OR TRUNCATE ON provider_event
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -65,3 +76,4 @@ EXECUTE FUNCTION refuse_change();
 
 GRANT SELECT, INSERT ON provider_event, provider_event_conflict TO payonce_app;
 GRANT UPDATE (headers, body, conflicting, state, reason, operation_id, tries, next_try_at, done_at) ON provider_event TO payonce_app;
+GRANT UPDATE (headers, body) ON provider_event_conflict TO payonce_app;

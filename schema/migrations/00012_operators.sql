@@ -37,12 +37,14 @@ CREATE TRIGGER epoch_is_append_only
 GRANT SELECT, INSERT ON epoch TO payonce_app;
 
 -- The attempt that stands for all that an epoch's loss may have taken: sent at any
--- moment between the operation's birth and the bump, by nobody knows which recipe.
+-- moment between the operation's birth and the bump, by nobody knows which recipe, but
+-- to the account at the provider that others were sent to at that time: '@' and that
+-- account. Nothing at all where no attempt of the account survived.
 -- (Not validated, because no older row has an epoch.)
 ALTER TABLE attempt ADD COLUMN epoch_id uuid;
 ALTER TABLE attempt
     ADD CONSTRAINT attempt_epoch_id_fkey FOREIGN KEY (epoch_id) REFERENCES epoch (id) NOT VALID,
-    ADD CONSTRAINT what_was_lost_has_no_recipe CHECK (epoch_id IS NULL OR recipe = '') NOT VALID;
+    ADD CONSTRAINT what_was_lost_has_no_recipe CHECK (epoch_id IS NULL OR recipe = '' OR recipe LIKE '@_%') NOT VALID;
 CREATE UNIQUE INDEX attempt_once_per_epoch ON attempt (operation_id, epoch_id) WHERE epoch_id IS NOT NULL;
 
 -- A key's horizon counts from the first possible send and "not found" from the last:
@@ -88,8 +90,10 @@ END
 $$;
 -- +goose StatementEnd
 
--- As before, and: what was there at a bump becomes unknown before anything else, and
--- is never in created again, from where it could be sent without a question.
+-- As in 00005, and: a charge leaves a final state by adoption only; what was given
+-- back does not count as held when the operation fails; what was there at a bump becomes
+-- unknown before anything else, and is never in created again, from where it could be
+-- sent without a question.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION guard_operation_move() RETURNS trigger
     LANGUAGE plpgsql AS
