@@ -19,6 +19,9 @@ const (
 	poolConnsMax = 16
 	// cleanupWait bounds dropping a database, which ends the sessions in it.
 	cleanupWait = 30 * time.Second
+	// closeWait is far more than a statement that is under way needs to end, once the
+	// test's context has.
+	closeWait = 10 * time.Second
 )
 
 // Database is a database of a test's own, with the newest schema and no rows.
@@ -41,7 +44,7 @@ func NewDatabase(t testing.TB) *Database {
 	})
 	app, err := postgres.Open(t.Context(), urls.AppURL, postgres.PoolOptions{ConnsMax: poolConnsMax})
 	require.NoError(t, err)
-	t.Cleanup(app.Close)
+	closeAtEnd(t, app)
 	return &Database{App: app, Owner: openOwner(t, urls.OwnerURL), AppURL: urls.AppURL, OwnerURL: urls.OwnerURL}
 }
 
@@ -86,6 +89,24 @@ func openOwner(t testing.TB, url string) *pgxpool.Pool {
 	config.MaxConns = poolConnsMax
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	closeAtEnd(t, pool)
 	return pool
+}
+
+// closeAtEnd closes a pool when the test ends. Close waits for every connection that
+// was taken out, and a test that fails inside a transaction never gives its own back:
+// without an end to the wait, the run would stand still and hide the failure.
+func closeAtEnd(t testing.TB, pool *pgxpool.Pool) {
+	t.Cleanup(func() {
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			pool.Close()
+		}()
+		select {
+		case <-closed:
+		case <-time.After(closeWait):
+			t.Errorf("%d connections of the test's pool were not given back: is a transaction left open?", pool.Stat().AcquiredConns())
+		}
+	})
 }
