@@ -56,6 +56,9 @@ func Options(c Config) []kgo.Opt {
 		kgo.ConnIdleTimeout(connIdleMax),
 		kgo.MetadataMinAge(metadataAgeMin),
 		kgo.RetryBackoffFn(backoff),
+		// Brokers that collect clients' metrics (KIP-714) would be told ours once more
+		// at the end, and a broker that is silent by then holds up the stop.
+		kgo.DisableClientMetrics(),
 	}
 }
 

@@ -193,6 +193,9 @@ func (c *Consumer) clientOptions() []kgo.Opt {
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ProducerBatchMaxBytes(letterBatchBytesMax),
 		kgo.ProducerLinger(0),
+		// Telling the brokers our metrics once more (KIP-714) would only hold up the
+		// end of a client whose broker is silent.
+		kgo.DisableClientMetrics(),
 	)
 }
 
