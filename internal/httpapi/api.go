@@ -54,13 +54,7 @@ type api struct {
 func New(c Config) http.Handler {
 	a := &api{Config: c, inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax)}
 	mux := http.NewServeMux()
-	mux.Handle("POST /v1/payments", a.authenticated(a.postPayment))
-	mux.Handle("GET /v1/payments/{id}", a.authenticated(a.getPayment))
-	mux.Handle("POST /v1/providers/{account}/webhooks", bounded(a, a.webhooksInFlight, a.postWebhook))
-	// Less specific patterns, for answers that net/http would give in plain text.
-	mux.Handle("/v1/payments", a.endpoint(notAllowed("POST")))
-	mux.Handle("/v1/payments/{id}", a.endpoint(notAllowed("GET, HEAD")))
-	mux.Handle("/v1/providers/{account}/webhooks", a.endpoint(notAllowed("POST")))
+	a.register(mux, routes())
 	mux.Handle("/", a.endpoint(notFound))
 	return a.observed(mux)
 }

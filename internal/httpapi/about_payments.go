@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+func aboutPostPayment() about {
+	return about{
+		id: "createPayment", summary: "Take a payment on",
+		description: "The payment is charged once, however often the request is repeated with its key. " +
+			"A repeat gets the same payment, and once that is final the very same bytes.",
+		keyed:      true,
+		parameters: []string{"X-Correlation-Id", "X-Request-Id", "traceparent"},
+		body:       paymentBody{},
+		answers: []success{
+			{
+				status: http.StatusCreated, when: "A repeat of a request whose payment is final. The outcome stands in `state`.",
+				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
+			},
+			{
+				status: http.StatusAccepted, when: "The payment was taken on, now or before, and is not final yet.",
+				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
+			},
+		},
+		problems: []problem{
+			malformedBody, invalidRequest, keyMissing, keyMalformed, bodyTooSlow, bodyTooLarge, unsupportedMedia,
+			invoiceHasPayment, referenceIsInUse, requestInProgress, keyReused,
+		},
+	}
+}
+
+func aboutGetPayment() about {
+	return about{
+		id: "getPayment", summary: "Tell the state of a payment",
+		description: "An open payment is being worked on or checked. It has not failed, and must not be paid again elsewhere.",
+		parameters:  []string{"payment id"},
+		answers:     []success{{status: http.StatusOK, when: "The payment as it is now.", body: payment.View{}}},
+		problems:    []problem{resourceNotFound},
+	}
+}

@@ -1,0 +1,15 @@
+package httpapi
+
+import "net/http"
+
+func aboutPostWebhook() about {
+	return about{
+		id: "receiveWebhook", summary: "Store a provider's webhook",
+		description: "For providers. The body and its signature are in the provider's own form; what is stored is worked off later.",
+		noAPIKey:    true,
+		parameters:  []string{"provider account"},
+		body:        anything{},
+		answers:     []success{{status: http.StatusOK, when: "It is stored, now or before.", body: struct{}{}}},
+		problems:    []problem{webhookTooOld, webhookUnsigned, resourceNotFound, bodyTooSlow, bodyTooLarge},
+	}
+}

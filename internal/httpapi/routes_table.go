@@ -1,0 +1,13 @@
+package httpapi
+
+import "net/http"
+
+// routes are the endpoints, all of them. What the document says of each stands
+// beside its handler.
+func routes() []route {
+	return []route{
+		{http.MethodPost, "/v1/payments", byMerchant((*api).postPayment), aboutPostPayment()},
+		{http.MethodGet, "/v1/payments/{id}", byMerchant((*api).getPayment), aboutGetPayment()},
+		{http.MethodPost, "/v1/providers/{account}/webhooks", byProvider((*api).postWebhook), aboutPostWebhook()},
+	}
+}
