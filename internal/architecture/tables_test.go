@@ -69,11 +69,12 @@ var packages = arrows{
 				"internal/postgres pkg/event pkg/money pkg/payment",
 			modules: "json otel pgx uuid",
 		},
+		{pkg: "internal/problem", imports: "internal/accept internal/postgres pkg/payment"},
 		{
 			pkg: "internal/httpapi",
 			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
-				"internal/provider internal/webhook pkg/payment",
-			modules: "json pgx uuid zap",
+				"internal/problem internal/provider internal/webhook pkg/payment",
+			modules: "pgx uuid zap",
 			tests:   "internal/provider/simulated internal/pspsim",
 		},
 		{

@@ -18,6 +18,7 @@ import (
 
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/internal/webhook"
 )
 
@@ -75,7 +76,7 @@ func bounded(a *api, inFlight chan struct{}, serve endpoint) http.Handler {
 		case inFlight <- struct{}{}:
 			defer func() { <-inFlight }()
 		default:
-			a.fail(w, r, overloaded.failure("Too many requests are being worked on."))
+			a.fail(w, r, problem.Overloaded.Failure("Too many requests are being worked on."))
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), RequestWaitMax)
@@ -98,12 +99,12 @@ func (a *api) authenticated(serve merchantEndpoint) http.Handler {
 }
 
 func notFound(http.ResponseWriter, *http.Request) error {
-	return resourceNotFound.failure("There is nothing at this path.")
+	return problem.ResourceNotFound.Failure("There is nothing at this path.")
 }
 
 func notAllowed(methods string) endpoint {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", methods)
-		return methodNotAllowed.failure("This path answers to " + methods + ".")
+		return problem.MethodNotAllowed.Failure("This path answers to " + methods + ".")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/problem"
 )
 
 // authenticate finds the merchant by the Authorization header.
@@ -14,15 +15,15 @@ import (
 func (a *api) authenticate(r *http.Request) (merchant.Merchant, error) {
 	lines := r.Header.Values("Authorization")
 	if len(lines) != 1 {
-		return merchant.Merchant{}, unauthorized.failure("Send one header Authorization: Bearer API-KEY.")
+		return merchant.Merchant{}, problem.Unauthorized.Failure("Send one header Authorization: Bearer API-KEY.")
 	}
 	scheme, key, _ := strings.Cut(lines[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return merchant.Merchant{}, unauthorized.failure("Send one header Authorization: Bearer API-KEY.")
+		return merchant.Merchant{}, problem.Unauthorized.Failure("Send one header Authorization: Bearer API-KEY.")
 	}
 	m, err := a.Merchants.Authenticate(r.Context(), strings.TrimLeft(key, " "))
 	if errors.Is(err, merchant.ErrUnknownKey) {
-		return merchant.Merchant{}, unauthorized.failure("The API key is not valid.")
+		return merchant.Merchant{}, problem.Unauthorized.Failure("The API key is not valid.")
 	}
 	if err != nil {
 		return merchant.Merchant{}, fmt.Errorf("authenticating: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/postgres"
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/internal/testkit"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/payment"
@@ -113,10 +114,10 @@ func (a answer) view(t *testing.T) payment.View {
 }
 
 // problem reads the answer as a problem document.
-func (a answer) problem(t *testing.T) document {
+func (a answer) problem(t *testing.T) problem.Document {
 	t.Helper()
 	require.Equal(t, "application/problem+json", a.header.Get("Content-Type"), "%d %s", a.status, a.body)
-	var p document
+	var p problem.Document
 	require.NoError(t, json.Unmarshal(a.body, &p))
 	require.Equal(t, a.status, p.Status)
 	require.NotEmpty(t, p.Title)

@@ -10,6 +10,7 @@ import (
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -31,7 +32,7 @@ func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Mer
 		w.Header().Set("Idempotent-Replayed", "true")
 		return sendResult(w, result)
 	default:
-		return refusal(result)
+		return problem.Refusal(result)
 	}
 }
 
@@ -45,7 +46,7 @@ func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (a
 	if err != nil {
 		return accept.Request{}, err
 	}
-	command, err := decodePayment(body)
+	command, err := accept.DecodePayment(body)
 	if err != nil {
 		return accept.Request{}, err
 	}
@@ -53,11 +54,7 @@ func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (a
 	command.TraceParent = single(r.Header, "Traceparent")
 	command.CorrelationID = single(r.Header, "X-Correlation-Id")
 	command.CausationID = single(r.Header, "X-Request-Id")
-	request, err := command.Validate()
-	if broken, ok := errors.AsType[*accept.InvalidError](err); ok {
-		return accept.Request{}, explainInvalid(broken)
-	}
-	return request, err
+	return command.Validate()
 }
 
 // single returns a header's value when it came once: of two nobody knows which
@@ -88,39 +85,11 @@ func sendPayment(w http.ResponseWriter, status int, view payment.View) error {
 	return nil
 }
 
-// refusal explains why nothing was stored.
-func refusal(result accept.Result) error {
-	switch result.Outcome {
-	case accept.OutcomeMismatched:
-		f := keyReused.failure("The first request with this key had other values in the fields that are named. It is untouched.")
-		f.DifferingFields = result.Differing
-		return f
-	case accept.OutcomeConflicting:
-		kind, detail := invoiceHasPayment, "The invoice can be paid again when this payment has failed or was canceled."
-		if result.Holds == accept.FieldExternalReference {
-			kind, detail = referenceIsInUse, "The reference can be used again when this payment has failed or was canceled."
-		}
-		f := kind.failure(detail)
-		f.Payment = &result.Payment
-		return f
-	case accept.OutcomeRefused:
-		return explainInvalid(result.Refusal)
-	default:
-		return errors.New("a request was neither accepted nor refused")
-	}
-}
-
-func explainInvalid(broken *accept.InvalidError) *failure {
-	f := invalidRequest.failure(broken.Error() + ".")
-	f.Errors = broken.Fields
-	return f
-}
-
-func explainKey(err error) *failure {
+func explainKey(err error) *problem.Failure {
 	if errors.Is(err, idempotency.ErrKeyMissing) {
-		return keyMissing.failure("Send a header Idempotency-Key with a value that is new for each payment and the same for each repeat.")
+		return problem.KeyMissing.Failure("Send a header Idempotency-Key with a value that is new for each payment and the same for each repeat.")
 	}
-	return keyMalformed.failure(err.Error() + ".")
+	return problem.KeyMalformed.Failure(err.Error() + ".")
 }
 
 // getPayment tells the state of one of the merchant's own payments. Another
@@ -128,7 +97,7 @@ func explainKey(err error) *failure {
 func (a *api) getPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return resourceNotFound.failure("There is no such payment.")
+		return problem.ResourceNotFound.Failure("There is no such payment.")
 	}
 	views, err := operation.Views(r.Context(), a.Pool, m.ID, []uuid.UUID{id})
 	if err != nil {
@@ -136,7 +105,7 @@ func (a *api) getPayment(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	}
 	view, found := views[id]
 	if !found {
-		return resourceNotFound.failure("There is no such payment.")
+		return problem.ResourceNotFound.Failure("There is no such payment.")
 	}
 	return sendPayment(w, http.StatusOK, view)
 }

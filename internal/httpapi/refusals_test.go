@@ -9,6 +9,7 @@ import (
 
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/problem"
 )
 
 // refusedCase is a request that must store nothing.
@@ -195,9 +196,9 @@ func FuzzBody(f *testing.F) {
 	}
 	f.Add([]byte(order("INV-1", "10.00")))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		command, err := decodePayment(body)
+		command, err := accept.DecodePayment(body)
 		if err != nil {
-			known := explain(err)
+			known := problem.Explain(err)
 			require.Equal(t, http.StatusBadRequest, known.Status)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/payonce/payonce/internal/postgres"
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/webhook"
 )
@@ -33,14 +34,14 @@ func (a *api) postWebhook(w http.ResponseWriter, r *http.Request) error {
 		send(w, http.StatusOK, "application/json", []byte("{}"))
 		return nil
 	case errors.Is(err, webhook.ErrUnknownAccount):
-		return resourceNotFound.failure("No webhooks are taken for this account.")
+		return problem.ResourceNotFound.Failure("No webhooks are taken for this account.")
 	case errors.Is(err, provider.ErrWebhookSignature):
-		return webhookUnsigned.failure("The signature is missing, came twice, or is of none of the secrets.")
+		return problem.WebhookUnsigned.Failure("The signature is missing, came twice, or is of none of the secrets.")
 	case errors.Is(err, provider.ErrWebhookTime):
-		return webhookTooOld.failure(fmt.Sprintf("The signed time may be %s from now at most.", provider.WebhookTolerance))
+		return problem.WebhookTooOld.Failure(fmt.Sprintf("The signed time may be %s from now at most.", provider.WebhookTolerance))
 	case postgres.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return serviceUnavailable.failure(storeAgain).because(err)
+		return problem.ServiceUnavailable.Failure(storeAgain).Because(err)
 	default:
-		return internalError.failure(storeAgain).because(err)
+		return problem.InternalError.Failure(storeAgain).Because(err)
 	}
 }

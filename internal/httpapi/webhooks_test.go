@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/internal/provider/simulated"
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/internal/testkit"
@@ -98,7 +99,7 @@ func TestU8_AWebhookIsTakenByItsSignatureAloneAndElseNothingIsStored(t *testing.
 		a := h.posts(c.account, c.header, c.body)
 		require.Equal(t, c.status, a.status, "%s: %s", name, a.body)
 		p := a.problem(t)
-		require.Equal(t, problemPrefix+c.problem, p.Type, name)
+		require.Equal(t, problem.Prefix+c.problem, p.Type, name)
 		require.False(t, p.Retryable, name)
 		require.Zero(t, h.stored(), name)
 	}

@@ -1,0 +1,60 @@
+package problem
+
+import (
+	"context"
+	"errors"
+
+	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/postgres"
+)
+
+// Explain makes a failure of any error of the database or of accept.
+func Explain(err error) *Failure {
+	var known *Failure
+	var broken *accept.InvalidError
+	var unreadable *accept.MalformedError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &broken):
+		return invalid(broken)
+	case errors.As(err, &unreadable):
+		return MalformedBody.Failure(unreadable.Detail)
+	case errors.Is(err, accept.ErrBusy):
+		return RequestInProgress.Failure("Another request holds this key, this invoice or this reference. Send this one again.").Because(err)
+	case errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return ServiceUnavailable.Failure("Send the same request with the same key again: it is not done twice.").Because(err)
+	default:
+		return InternalError.Failure("Send the same request with the same key again: it is not done twice.").Because(err)
+	}
+}
+
+// Refusal explains why a request stored nothing. The result is neither accepted nor
+// replayed.
+func Refusal(result accept.Result) error {
+	switch result.Outcome {
+	case accept.OutcomeMismatched:
+		f := KeyReused.Failure("The first request with this key had other values in the fields that are named. It is untouched.")
+		f.DifferingFields = result.Differing
+		return f
+	case accept.OutcomeConflicting:
+		kind, detail := InvoiceHasPayment, "The invoice can be paid again when this payment has failed or was canceled."
+		if result.Holds == accept.FieldExternalReference {
+			kind, detail = ReferenceIsInUse, "The reference can be used again when this payment has failed or was canceled."
+		}
+		f := kind.Failure(detail)
+		f.Payment = &result.Payment
+		return f
+	case accept.OutcomeRefused:
+		return invalid(result.Refusal)
+	default:
+		return errors.New("a request was neither accepted nor refused")
+	}
+}
+
+func invalid(broken *accept.InvalidError) *Failure {
+	f := InvalidRequest.Failure(broken.Error() + ".")
+	f.Errors = broken.Fields
+	return f
+}
