@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -13,7 +15,7 @@ func aboutPostPayment() about {
 			"A repeat gets the same payment, and once that is final the very same bytes.",
 		keyed:      true,
 		parameters: []string{"X-Correlation-Id", "X-Request-Id", "traceparent"},
-		body:       paymentBody{},
+		body:       accept.PaymentBody{},
 		answers: []success{
 			{
 				status: http.StatusCreated, when: "A repeat of a request whose payment is final. The outcome stands in `state`.",
@@ -24,9 +26,10 @@ func aboutPostPayment() about {
 				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
 			},
 		},
-		problems: []problem{
-			malformedBody, invalidRequest, keyMissing, keyMalformed, bodyTooSlow, bodyTooLarge, unsupportedMedia,
-			invoiceHasPayment, referenceIsInUse, requestInProgress, keyReused,
+		problems: []problem.Problem{
+			problem.MalformedBody, problem.InvalidRequest, problem.KeyMissing, problem.KeyMalformed, problem.BodyTooSlow,
+			problem.BodyTooLarge, problem.UnsupportedMedia,
+			problem.InvoiceHasPayment, problem.ReferenceIsInUse, problem.RequestInProgress, problem.KeyReused,
 		},
 	}
 }
@@ -37,6 +40,6 @@ func aboutGetPayment() about {
 		description: "An open payment is being worked on or checked. It has not failed, and must not be paid again elsewhere.",
 		parameters:  []string{"payment id"},
 		answers:     []success{{status: http.StatusOK, when: "The payment as it is now.", body: payment.View{}}},
-		problems:    []problem{resourceNotFound},
+		problems:    []problem.Problem{problem.ResourceNotFound},
 	}
 }

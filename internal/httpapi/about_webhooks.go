@@ -1,6 +1,10 @@
 package httpapi
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/payonce/payonce/internal/problem"
+)
 
 func aboutPostWebhook() about {
 	return about{
@@ -10,6 +14,6 @@ func aboutPostWebhook() about {
 		parameters:  []string{"provider account"},
 		body:        anything{},
 		answers:     []success{{status: http.StatusOK, when: "It is stored, now or before.", body: struct{}{}}},
-		problems:    []problem{webhookTooOld, webhookUnsigned, resourceNotFound, bodyTooSlow, bodyTooLarge},
+		problems:    []problem.Problem{problem.WebhookTooOld, problem.WebhookUnsigned, problem.ResourceNotFound, problem.BodyTooSlow, problem.BodyTooLarge},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/problem"
 )
 
 // route is one endpoint: who serves it, and what the document says of it. Nothing
@@ -29,7 +30,7 @@ type about struct {
 	body        any      // a value of the body's Go type; nil takes no body
 	example     string   // JSON of a body
 	answers     []success
-	problems    []problem
+	problems    []problem.Problem
 }
 
 // success is one way in which a request is answered when nothing went wrong.
