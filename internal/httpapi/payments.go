@@ -85,7 +85,7 @@ func sendPayment(w http.ResponseWriter, status int, view payment.View) error {
 	return nil
 }
 
-func explainKey(err error) *problem.Failure {
+func explainKey(err error) *problem.Error {
 	if errors.Is(err, idempotency.ErrKeyMissing) {
 		return problem.KeyMissing.Failure("Send a header Idempotency-Key with a value that is new for each payment and the same for each repeat.")
 	}

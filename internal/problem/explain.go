@@ -9,8 +9,8 @@ import (
 )
 
 // Explain makes a failure of any error of the database or of accept.
-func Explain(err error) *Failure {
-	var known *Failure
+func Explain(err error) *Error {
+	var known *Error
 	var broken *accept.InvalidError
 	var unreadable *accept.MalformedError
 	switch {
@@ -53,7 +53,7 @@ func Refusal(result accept.Result) error {
 	}
 }
 
-func invalid(broken *accept.InvalidError) *Failure {
+func invalid(broken *accept.InvalidError) *Error {
 	f := InvalidRequest.Failure(broken.Error() + ".")
 	f.Errors = broken.Fields
 	return f

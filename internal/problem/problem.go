@@ -51,9 +51,9 @@ var (
 	InternalError      = Problem{"internal-error", "Something went wrong here", http.StatusInternalServerError, true}
 )
 
-// Failure is one occurrence of a problem: the document, and what only the log
+// Error is one occurrence of a problem: the document, and what only the log
 // hears.
-type Failure struct {
+type Error struct {
 	Document
 	Cause error
 }
@@ -73,23 +73,23 @@ type Document struct {
 
 // Failure makes an occurrence. The detail is for the client and holds nothing that
 // came in the request, except names of fields.
-func (p Problem) Failure(detail string) *Failure {
-	return &Failure{Document: Document{
+func (p Problem) Failure(detail string) *Error {
+	return &Error{Document: Document{
 		Type: Prefix + p.Name, Title: p.Title, Status: p.Status, Detail: detail, Retryable: p.Retryable,
 	}}
 }
 
 // Because adds what only the log hears.
-func (f *Failure) Because(cause error) *Failure {
+func (f *Error) Because(cause error) *Error {
 	f.Cause = cause
 	return f
 }
 
 // Of reports whether this is an occurrence of the problem.
-func (f *Failure) Of(p Problem) bool { return f.Type == Prefix+p.Name }
+func (f *Error) Of(p Problem) bool { return f.Type == Prefix+p.Name }
 
 // Error implements error.
-func (f *Failure) Error() string { return f.Title + ": " + f.Detail }
+func (f *Error) Error() string { return f.Title + ": " + f.Detail }
 
 // Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Cause }
+func (f *Error) Unwrap() error { return f.Cause }
