@@ -56,7 +56,7 @@ func TestP3_TheDatabaseRefusesWhatNoEvidenceSupports(t *testing.T) { //nolint:tp
 	t.Parallel()
 	database := testkit.NewDatabase(t)
 	for _, g := range slices.Concat(captures(), failures(), returns(), claims(), births(), fixed(), books(), identities(), answers(),
-		adoptions(), cases(), compensations(), casePostings(), epochs(), statements()) {
+		adoptions(), cases(), compensations(), casePostings(), refunds(), epochs(), statements()) {
 		t.Run(g.name, func(t *testing.T) {
 			w := newWorld(t, database.App)
 			tx, err := database.App.Begin(t.Context())
