@@ -13,6 +13,7 @@ var packages = arrows{
 		{pkg: "pkg/payment", imports: "pkg/money", modules: "uuid"},
 		{pkg: "pkg/event", imports: "pkg/money pkg/payment", modules: "uuid"},
 		{pkg: "pkg/inbox", imports: "pkg/event", modules: "backoff kgo pgx uuid zap"},
+		{pkg: "pkg/client", imports: "pkg/money pkg/payment", modules: "backoff json uuid", tests: "internal/app internal/config"},
 		{pkg: "schema"},
 
 		// What a process stands on.
@@ -24,7 +25,7 @@ var packages = arrows{
 		{pkg: "internal/kafka", modules: "kadm kgo kmsg zap"},
 
 		// Owners of tables: rows and their legal moves.
-		{pkg: "internal/merchant", modules: "lru pgx uuid"},
+		{pkg: "internal/merchant", modules: "lru pgx rate uuid"},
 		{pkg: "internal/idempotency", imports: "internal/postgres", modules: "json pgx uuid"},
 		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid", tests: "internal/operation"},
@@ -203,6 +204,7 @@ var packages = arrows{
 		"progressbar":       "github.com/schollz/progressbar/v3",
 		"prometheus":        "github.com/prometheus/client_golang",
 		"rapid":             "pgregory.net/rapid",
+		"rate":              "golang.org/x/time",
 		"stripe":            "github.com/stripe/stripe-go/v85",
 		"stripe-mock":       "github.com/stripe/stripe-mock",
 		"sync":              "golang.org/x/sync",
@@ -222,7 +224,7 @@ var packages = arrows{
 // tables says whose SQL may write which table. Everyone else asks the owner.
 var tables = owners{
 	rows: []owner{
-		{pkg: "internal/merchant", tables: "merchant api_key"},
+		{pkg: "internal/merchant", tables: "merchant api_key merchant_change"},
 		{pkg: "internal/idempotency", tables: "idempotency_key"},
 		{pkg: "internal/operation", tables: "invoice_identity reference_identity payment operation attempt payment_history epoch"},
 		{pkg: "internal/evidence", tables: "evidence operator_statement"},

@@ -12,6 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/time/rate"
 )
 
 //go:embed find_key.sql
@@ -23,7 +24,11 @@ type Directory struct {
 	// The library's expirable variant starts a goroutine that nothing can end, so
 	// the entries carry their own age.
 	cache *lru.Cache[string, entry]
-	now   func() time.Time
+	// unknown remembers since when a prefix was looked for in vain, apart from the keys:
+	// guesses must not push real ones out.
+	unknown   *lru.Cache[string, time.Time]
+	strangers *rate.Limiter
+	now       func() time.Time
 }
 
 // entry is a live key as it was at readAt.
@@ -39,12 +44,18 @@ func NewDirectory(pool *pgxpool.Pool) *Directory {
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return &Directory{pool: pool, cache: cache, now: time.Now}
+	unknown, err := lru.New[string, time.Time](CachedKeysMax)
+	if err != nil {
+		panic(err) // as above
+	}
+	return &Directory{
+		pool: pool, cache: cache, unknown: unknown, strangers: rate.NewLimiter(StrangersPerSecond, StrangersBurst), now: time.Now,
+	}
 }
 
 // Authenticate returns the merchant that an API key belongs to. It returns
-// ErrUnknownKey, or the database's error when a key had to be looked up and could
-// not be: that says nothing about the key.
+// ErrUnknownKey, or ErrTooManyStrangers or the database's error when a key had to be
+// looked up and was not: that says nothing about the key.
 //
 // Secrets are compared by their hashes in constant time, and an unknown key costs
 // the same comparison as a known one.
@@ -65,21 +76,35 @@ func (d *Directory) Authenticate(ctx context.Context, text string) (Merchant, er
 	return known.merchant, nil
 }
 
-// find returns the zero entry for an unknown prefix, which is not remembered:
-// guesses must not push real keys out of the cache.
+// find returns the zero entry for an unknown prefix.
 func (d *Directory) find(ctx context.Context, prefix string) (entry, error) {
 	// Taken before the read: what was revoked after this moment is not believed
 	// longer than CacheAge from it.
 	now := d.now()
-	if known, ok := d.cache.Get(prefix); ok && now.Sub(known.readAt) < CacheAge {
+	known, seen := d.cache.Get(prefix)
+	if seen && now.Sub(known.readAt) < CacheAge {
 		return known, nil
 	}
+	if since, ok := d.unknown.Get(prefix); ok && now.Sub(since) < CacheAge {
+		return entry{}, nil
+	}
+	// A key that was good a moment ago is always looked up again: how often is bounded
+	// by the number of keys, and a flood of guesses must not lock merchants out.
+	if !seen && !d.strangers.AllowN(now, 1) {
+		return entry{}, ErrTooManyStrangers
+	}
+	return d.lookUp(ctx, prefix, now)
+}
+
+func (d *Directory) lookUp(ctx context.Context, prefix string, now time.Time) (entry, error) {
 	known := entry{readAt: now}
+	m := &known.merchant
 	var hash []byte
-	err := d.pool.QueryRow(ctx, findKeySQL, prefix).
-		Scan(&hash, &known.merchant.ID, &known.merchant.Name, &known.merchant.ProviderAccount)
+	err := d.pool.QueryRow(ctx, findKeySQL, prefix).Scan(&hash, &m.ID, &m.Name, &m.ProviderAccount,
+		&m.Limit.PerSecond, &m.Limit.Burst, &m.ChecksIdentifiers, &m.DerivesKeys)
 	if errors.Is(err, pgx.ErrNoRows) {
 		d.cache.Remove(prefix)
+		d.unknown.Add(prefix, now)
 		return entry{}, nil
 	}
 	if err != nil {

@@ -20,12 +20,6 @@ var createMerchantSQL string
 //go:embed create_key.sql
 var createKeySQL string
 
-//go:embed lock_keys.sql
-var lockKeysSQL string
-
-//go:embed revoke_key.sql
-var revokeKeySQL string
-
 // NameCharsMax bounds a merchant's name, which people read in lists.
 const NameCharsMax = 200
 
@@ -54,47 +48,6 @@ func (d *Directory) Create(ctx context.Context, name, providerAccount string) (M
 		return Merchant{}, "", fmt.Errorf("creating merchant %s: %w", id, err)
 	}
 	return created, text, nil
-}
-
-// Rotate gives a merchant a second API key, so that its services can change over
-// before the old one is revoked. It returns ErrUnknownMerchant, or ErrTooManyKeys
-// when there are two live keys already.
-func (d *Directory) Rotate(ctx context.Context, id uuid.UUID) (string, error) {
-	var text string
-	err := pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		var first string
-		err := tx.QueryRow(ctx, lockKeysSQL, id).Scan(&first)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return ErrUnknownMerchant
-		}
-		if err != nil {
-			return err
-		}
-		text, err = addKey(ctx, tx, id)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("rotating the API key of merchant %s: %w", id, err)
-	}
-	return text, nil
-}
-
-// Revoke ends the API key with this prefix, the twelve characters between po_ and
-// the next underscore. It takes effect within CacheAge. It returns ErrUnknownKey
-// when no live key has this prefix.
-func (d *Directory) Revoke(ctx context.Context, prefix string) error {
-	if len(prefix) != prefixChars {
-		return ErrUnknownKey // perhaps a whole key, which must not get into an error
-	}
-	tag, err := d.pool.Exec(ctx, revokeKeySQL, prefix)
-	if err != nil {
-		return fmt.Errorf("revoking API key %s: %w", prefix, err)
-	}
-	d.cache.Remove(prefix)
-	if tag.RowsAffected() == 0 {
-		return ErrUnknownKey
-	}
-	return nil
 }
 
 func addKey(ctx context.Context, tx pgx.Tx, id uuid.UUID) (string, error) {

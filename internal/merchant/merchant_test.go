@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/payonce/payonce/internal/merchant"
@@ -15,6 +16,29 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // prefixOf returns the public part of a key.
 func prefixOf(key string) string { return strings.Split(key, "_")[1] }
+
+var because = merchant.Decision{By: "ayse", Reason: "a test"}
+
+func within(t *testing.T, database *testkit.Database, change func(pgx.Tx) error) error {
+	t.Helper()
+	return pgx.BeginFunc(t.Context(), database.App, change)
+}
+
+func rotate(t *testing.T, database *testkit.Database, id uuid.UUID) (key string, err error) {
+	t.Helper()
+	return key, within(t, database, func(tx pgx.Tx) (err error) {
+		key, err = merchant.Rotate(t.Context(), tx, id, because)
+		return err
+	})
+}
+
+func revoke(t *testing.T, database *testkit.Database, prefix string) (r merchant.Revoked, err error) {
+	t.Helper()
+	return r, within(t, database, func(tx pgx.Tx) (err error) {
+		r, err = merchant.Revoke(t.Context(), tx, prefix, because)
+		return err
+	})
+}
 
 func TestI13_AKeyNamesItsMerchant(t *testing.T) {
 	t.Parallel()
@@ -74,38 +98,44 @@ func TestI13_WhatIsNotALiveKeyIsUnknown(t *testing.T) {
 
 func TestI13_ARevokedKeyStopsWorkingAndTheSecondOneDoesNot(t *testing.T) {
 	t.Parallel()
-	directory := merchant.NewDirectory(testkit.NewDatabase(t).App)
-	shop, old, err := directory.Create(t.Context(), "Shop", "simulated")
-	require.NoError(t, err)
-	_, err = directory.Authenticate(t.Context(), old)
+	database := testkit.NewDatabase(t)
+	// Another process would believe the key for CacheAge; one that begins now does not.
+	fresh := func() *merchant.Directory { return merchant.NewDirectory(database.App) }
+	shop, old, err := fresh().Create(t.Context(), "Shop", "simulated")
 	require.NoError(t, err)
 
-	replacement, err := directory.Rotate(t.Context(), shop.ID)
+	replacement, err := rotate(t, database, shop.ID)
 	require.NoError(t, err)
-	_, err = directory.Rotate(t.Context(), shop.ID)
+	for _, key := range []string{old, replacement} {
+		_, err = fresh().Authenticate(t.Context(), key)
+		require.NoError(t, err, "both are good while the merchant changes over")
+	}
+	_, err = rotate(t, database, shop.ID)
 	require.ErrorIs(t, err, merchant.ErrTooManyKeys)
-	require.NoError(t, directory.Revoke(t.Context(), prefixOf(old)))
-	require.ErrorIs(t, directory.Revoke(t.Context(), prefixOf(old)), merchant.ErrUnknownKey)
-
-	_, err = directory.Authenticate(t.Context(), old)
+	revoked, err := revoke(t, database, prefixOf(old))
+	require.NoError(t, err)
+	require.Equal(t, merchant.Revoked{Merchant: shop.ID, KeysLeft: 1}, revoked)
+	_, err = revoke(t, database, prefixOf(old))
 	require.ErrorIs(t, err, merchant.ErrUnknownKey)
-	found, err := directory.Authenticate(t.Context(), replacement)
+
+	_, err = fresh().Authenticate(t.Context(), old)
+	require.ErrorIs(t, err, merchant.ErrUnknownKey)
+	found, err := fresh().Authenticate(t.Context(), replacement)
 	require.NoError(t, err)
 	require.Equal(t, shop, found)
-	_, err = directory.Rotate(t.Context(), shop.ID)
+	_, err = rotate(t, database, shop.ID)
 	require.NoError(t, err, "the revoked key makes room")
 }
 
 func TestRotationsAtOnceLeaveNoMoreThanTwoLiveKeys(t *testing.T) {
 	t.Parallel()
 	database := testkit.NewDatabase(t)
-	directory := merchant.NewDirectory(database.App)
-	shop, _, err := directory.Create(t.Context(), "Shop", "simulated")
+	shop, _, err := merchant.NewDirectory(database.App).Create(t.Context(), "Shop", "simulated")
 	require.NoError(t, err)
 	results := make(chan error, 8)
 	for range cap(results) {
 		go func() {
-			_, err := directory.Rotate(t.Context(), shop.ID)
+			_, err := rotate(t, database, shop.ID)
 			results <- err
 		}()
 	}
@@ -122,7 +152,8 @@ func TestRotationsAtOnceLeaveNoMoreThanTwoLiveKeys(t *testing.T) {
 
 func TestWhatCannotBeAMerchantIsRefused(t *testing.T) {
 	t.Parallel()
-	directory := merchant.NewDirectory(testkit.NewDatabase(t).App)
+	database := testkit.NewDatabase(t)
+	directory := merchant.NewDirectory(database.App)
 	for _, name := range []string{"", " Shop", "Shop\n", "Sh\x00op", strings.Repeat("ş", merchant.NameCharsMax+1)} {
 		_, _, err := directory.Create(t.Context(), name, "simulated")
 		require.ErrorContains(t, err, "name", "%q", name)
@@ -131,16 +162,16 @@ func TestWhatCannotBeAMerchantIsRefused(t *testing.T) {
 		_, _, err := directory.Create(t.Context(), "Shop", account)
 		require.ErrorContains(t, err, "provider account", "%q", account)
 	}
-	_, err := directory.Rotate(t.Context(), uuid.New())
+	_, err := rotate(t, database, uuid.New())
 	require.ErrorIs(t, err, merchant.ErrUnknownMerchant)
 }
 
 func TestI19_AWholeKeyGivenByMistakeIsNotInTheError(t *testing.T) {
 	t.Parallel()
-	directory := merchant.NewDirectory(testkit.NewDatabase(t).App)
-	_, key, err := directory.Create(t.Context(), "Shop", "simulated")
+	database := testkit.NewDatabase(t)
+	_, key, err := merchant.NewDirectory(database.App).Create(t.Context(), "Shop", "simulated")
 	require.NoError(t, err)
-	err = directory.Revoke(t.Context(), key)
+	_, err = revoke(t, database, key)
 	require.ErrorIs(t, err, merchant.ErrUnknownKey)
 	require.NotContains(t, err.Error(), strings.Split(key, "_")[2])
 }
