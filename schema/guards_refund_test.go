@@ -128,8 +128,8 @@ func refunds() []guard { //nolint:funlen // a table
 		},
 		{
 			name: "I4: an open refund loses its key", because: "an_open_refund_keeps_its_key",
-			given: refundable(good, `INSERT INTO idempotency_key (merchant_id, route, key, fingerprint, fields, resource_id)
-				VALUES (@merchant, 'refunds', 'key', sha256(''), '{}', @refund)`),
+			given: refundable(good, `INSERT INTO idempotency_key (merchant_id, route, key, fingerprint, fields, resource_id, created_at)
+				VALUES (@merchant, 'refunds', 'key', sha256(''), '{}', @refund, payonce_now() - interval '2 days')`),
 			refused: `DELETE FROM idempotency_key WHERE resource_id = @refund`, proof: refundMoved("declined", "failed"),
 		},
 	}

@@ -229,7 +229,6 @@ func identities() []guard {
 // answers: a payment shows its charge, and its first answer stays (P6).
 func answers() []guard {
 	store := `UPDATE idempotency_key SET status = 201, body = '\x7b7d' WHERE resource_id = @payment`
-	remove := `DELETE FROM idempotency_key WHERE resource_id = @payment`
 	return []guard{
 		{
 			name: "a payment that shows more than its charge", given: succeeded(), refused: shown("failed"),
@@ -253,15 +252,6 @@ func answers() []guard {
 		{
 			name: "half an answer", because: "an_answer_is_whole_or_absent",
 			refused: `UPDATE idempotency_key SET status = 201 WHERE resource_id = @payment`, instead: store,
-		},
-		{
-			name: "the key of a created payment is deleted", refused: remove, because: "an_open_payment_keeps_its_key",
-			proof: failed(),
-		},
-		{
-			name: "the key of an unknown payment is deleted", given: claimed(moved("unknown"), shown("unknown")), refused: remove,
-			because: "an_open_payment_keeps_its_key",
-			proof:   []string{captured.sql(), `UPDATE operation SET state = 'succeeded' WHERE id = @operation`, shown("captured")},
 		},
 		{
 			name:    "another request under a key",

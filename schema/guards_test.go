@@ -55,7 +55,7 @@ func twice(more ...string) []string {
 func TestP3_TheDatabaseRefusesWhatNoEvidenceSupports(t *testing.T) { //nolint:tparallel // cases make the same accounts and would wait for each other
 	t.Parallel()
 	database := testkit.NewDatabase(t)
-	for _, g := range slices.Concat(captures(), failures(), returns(), claims(), births(), fixed(), books(), identities(), answers(),
+	for _, g := range slices.Concat(captures(), failures(), returns(), claims(), births(), fixed(), books(), identities(), answers(), keys(),
 		adoptions(), cases(), compensations(), casePostings(), refunds(), epochs(), statements()) {
 		t.Run(g.name, func(t *testing.T) {
 			w := newWorld(t, database.App)

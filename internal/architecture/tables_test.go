@@ -22,11 +22,17 @@ var packages = arrows{
 		{pkg: "internal/telemetry", modules: "zap"},
 		{pkg: "internal/postgres", imports: "pkg/inbox pkg/money schema", modules: "goose pgx uuid zap"},
 		{pkg: "internal/groupcommit", imports: "internal/postgres", modules: "pgx"},
+		{pkg: "internal/await", modules: "uuid zap"},
 		{pkg: "internal/kafka", modules: "kadm kgo kmsg zap"},
 
 		// Owners of tables: rows and their legal moves.
 		{pkg: "internal/merchant", modules: "lru pgx rate uuid"},
-		{pkg: "internal/idempotency", imports: "internal/postgres", modules: "json pgx uuid"},
+		{
+			pkg:     "internal/idempotency",
+			imports: "internal/lifecycle internal/postgres",
+			modules: "json pgx uuid zap",
+			tests:   "internal/operation",
+		},
 		{pkg: "internal/operation", imports: "internal/postgres pkg/event pkg/money pkg/payment", modules: "pgx uuid"},
 		{pkg: "internal/evidence", imports: "internal/postgres pkg/money pkg/payment", modules: "pgx uuid", tests: "internal/operation"},
 		{pkg: "internal/outbox", imports: "internal/postgres pkg/event", modules: "pgx uuid"},
