@@ -77,11 +77,17 @@ var packages = arrows{
 			modules: "json otel pgx uuid",
 		},
 		{pkg: "internal/problem", imports: "internal/accept internal/postgres pkg/payment"},
+		{ // what a member's name means, for the documents
+			pkg:     "internal/vocabulary",
+			imports: "internal/accept internal/problem pkg/event pkg/money pkg/payment",
+			modules: "currency huma json uuid",
+		},
+		{pkg: "internal/documents", imports: "internal/httpapi", modules: "huma"}, // writes the documents
 		{
 			pkg: "internal/httpapi",
 			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
-				"internal/problem internal/provider internal/webhook pkg/payment",
-			modules: "pgx uuid zap",
+				"internal/problem internal/provider internal/vocabulary internal/webhook pkg/payment schema",
+			modules: "huma pgx uuid zap",
 			tests:   "internal/provider/simulated internal/pspsim",
 		},
 		{
@@ -198,6 +204,7 @@ var packages = arrows{
 		"gobreaker":         "github.com/sony/gobreaker/v2",
 		"goleak":            "go.uber.org/goleak",
 		"goose":             "github.com/pressly/goose/v3",
+		"huma":              "github.com/danielgtaylor/huma/v2",
 		"json":              "github.com/go-json-experiment/json",
 		"kadm":              "github.com/twmb/franz-go/pkg/kadm",
 		"kfake":             "github.com/twmb/franz-go/pkg/kfake",
