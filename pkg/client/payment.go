@@ -1,0 +1,167 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// PaymentRequest asks for one payment. InvoiceID, PaymentType and Amount are needed.
+type PaymentRequest struct {
+	InvoiceID         string
+	PaymentType       string
+	Amount            money.Amount
+	PaymentMethod     string            // the provider's token, never a card number
+	Customer          string            // the provider's name for the customer
+	ExternalReference string            // unique per merchant among payments that live
+	Metadata          map[string]string // kept, compared and never read
+	ChargeBefore      time.Time         // the last moment at which it may be charged
+}
+
+// paymentBody is the request as it goes out.
+type paymentBody struct {
+	InvoiceID         string            `json:"invoiceId"`
+	PaymentType       string            `json:"paymentType"`
+	Amount            string            `json:"amount"`
+	Currency          money.Currency    `json:"currency"`
+	PaymentMethod     string            `json:"paymentMethod,omitempty"`
+	Customer          string            `json:"customer,omitempty"`
+	ExternalReference string            `json:"externalReference,omitempty"`
+	Metadata          map[string]string `json:"metadata,omitempty"`
+	ChargeBefore      *time.Time        `json:"chargeBefore,omitempty"`
+}
+
+func (r PaymentRequest) encode() ([]byte, error) {
+	body := paymentBody{
+		InvoiceID: r.InvoiceID, PaymentType: r.PaymentType, Amount: r.Amount.Decimal(), Currency: r.Amount.Currency(),
+		PaymentMethod: r.PaymentMethod, Customer: r.Customer, ExternalReference: r.ExternalReference, Metadata: r.Metadata,
+	}
+	if !r.ChargeBefore.IsZero() {
+		utc := r.ChargeBefore.UTC()
+		body.ChargeBefore = &utc
+	}
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, errors.New("the request cannot be put into JSON: is its text UTF-8?") // err could quote a token
+	}
+	return encoded, nil
+}
+
+// Receipt is the answer to a request that was taken on.
+type Receipt struct {
+	Payment  payment.View
+	Replayed bool // the intent had its payment already, and this is it
+}
+
+// Submit asks for the payment of an intent and returns it: taken on, open or final,
+// whichever it is. A final payment may have failed; Receipt.Payment.State says so,
+// and no error does.
+//
+// Errors: *ProblemError and *ConflictError, nothing was taken on; ErrUnresolved, nobody
+// here knows, ask again with the same intent. When ctx ends the answer is
+// ErrUnresolved as soon as a request was sent.
+func (c *Client) Submit(ctx context.Context, intent *Intent, request PaymentRequest) (Receipt, error) {
+	if err := intent.check(); err != nil {
+		return Receipt{}, err
+	}
+	body, err := request.encode()
+	if err != nil {
+		return Receipt{}, err
+	}
+	var receipt Receipt
+	err = c.perform(ctx, call{
+		method: http.MethodPost, path: "/v1/payments", intent: intent, body: body,
+		read: func(a answer) error {
+			receipt = Receipt{Replayed: a.header.Get("Idempotent-Replayed") == "true"}
+			if err := a.view(&receipt.Payment); err != nil {
+				return err
+			}
+			return request.answeredBy(receipt.Payment)
+		},
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// answeredBy refuses another payment's answer, from a cache or a proxy that mixes
+// its connections up.
+func (r PaymentRequest) answeredBy(view payment.View) error {
+	if view.InvoiceID != r.InvoiceID || view.PaymentType != r.PaymentType || view.Amount != r.Amount.Decimal() ||
+		view.Currency != r.Amount.Currency() {
+		return errors.New("it tells of another payment")
+	}
+	return nil
+}
+
+// view reads a payment.
+func (a answer) view(to *payment.View) error {
+	if err := a.decode("application/json", to); err != nil {
+		return err
+	}
+	if to.ID == uuid.Nil || to.State == "" {
+		return errors.New("it is no payment")
+	}
+	return nil
+}
+
+// Get returns the payment as it is now. It repeats what can be repeated; of a
+// payment that does not exist, or is another merchant's, it returns a *ProblemError named
+// "not-found".
+func (c *Client) Get(ctx context.Context, id uuid.UUID) (payment.View, error) {
+	var view payment.View
+	err := c.perform(ctx, call{
+		method: http.MethodGet, path: "/v1/payments/" + id.String(),
+		read: func(a answer) error {
+			view = payment.View{}
+			if err := a.view(&view); err != nil {
+				return err
+			}
+			if view.ID != id {
+				return errors.New("it tells of another payment")
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return payment.View{}, err
+	}
+	return view, nil
+}
+
+// Await's pauses between two looks: short for a charge that takes a moment, long for
+// one that waits for its provider.
+const (
+	lookFirst   = 50 * time.Millisecond
+	lookLongest = 5 * time.Second
+)
+
+// Await looks at a payment until it is final. When ctx ends before, it returns
+// ErrStillOpen and the payment as it was last seen; when not even that is known, the
+// zero View.
+func (c *Client) Await(ctx context.Context, id uuid.UUID) (payment.View, error) {
+	pauses := Retry{First: lookFirst, Longest: lookLongest}.pauses()
+	for seen := (payment.View{}); ; {
+		view, err := c.Get(ctx, id)
+		switch {
+		case err == nil && view.State.Final():
+			return view, nil
+		case err == nil:
+			seen = view
+		case ctx.Err() == nil:
+			return seen, err
+		}
+		if err := wait(ctx, pauses.NextBackOff()); err != nil {
+			return seen, fmt.Errorf("payment %s: %w: %w", id, ErrStillOpen, err)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// problemPrefix begins the type of every problem of payonce.
+const problemPrefix = "urn:payonce:problem:"
+
+// Errors that callers branch on.
+var (
+	// ErrUnresolved says that the outcome of an intent is not known: a request may
+	// have arrived, and no answer says what became of it. The payment is not failed.
+	// Ask again with the same intent; errors.As to *UnresolvedError tells it.
+	ErrUnresolved = errors.New("the outcome is not known; ask again with the same intent")
+	// ErrStillOpen says that Await's time was over before the payment was final. It
+	// is being worked on, and not failed.
+	ErrStillOpen = errors.New("the payment is still open")
+)
+
+// ProblemError is a refusal by payonce (RFC 9457): this request was not carried out, and
+// nothing of it was stored.
+type ProblemError struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail"`
+	Retryable bool   `json:"retryable"` // the same request, under the same key, may succeed later
+	// Errors are the rules that the request breaks.
+	Errors []FieldError `json:"errors"`
+	// DifferingFields are what an earlier request with the same key had otherwise.
+	DifferingFields []string `json:"differingFields"`
+	// Payment is the payment that stands in the way.
+	Payment *payment.View `json:"payment"`
+	// RetryAfter is what payonce asked to wait before a repeat.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// FieldError is one broken rule.
+type FieldError struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// Name returns the stable name of the kind of problem, such as "invalid-request" or
+// "not-found".
+func (p *ProblemError) Name() string { return strings.TrimPrefix(p.Type, problemPrefix) }
+
+// Error implements error.
+func (p *ProblemError) Error() string {
+	return fmt.Sprintf("%s (%s, status %d): %s", p.Title, p.Name(), p.Status, p.Detail)
+}
+
+// conclusive reports whether the problem proves that the intent has no payment of
+// this request, also when an earlier request of it went unanswered: payonce has
+// looked at the key before it says so. Everything else can be said without a look
+// (a revoked API key, a limit, an expired key).
+func (p *ProblemError) conclusive() bool {
+	return p.Payment != nil || p.Name() == "idempotency-key-reused"
+}
+
+// ConflictError says that another payment stands in the way: the invoice has a live
+// one, or the external reference does. Show that one; it is never a reason to pay by
+// another way. Its errors.As to *ProblemError works.
+type ConflictError struct {
+	Payment payment.View
+	problem *ProblemError
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string { return e.problem.Error() }
+
+// Unwrap returns the *ProblemError.
+func (e *ConflictError) Unwrap() error { return e.problem }
+
+// UnresolvedError is ErrUnresolved with what is needed to go on.
+type UnresolvedError struct {
+	Intent *Intent // to ask again with
+	// Cause is what the last request met. A *ProblemError that is not retryable has to be
+	// put right before asking again can help.
+	Cause error
+}
+
+// Error implements error.
+func (e *UnresolvedError) Error() string {
+	return fmt.Sprintf("intent %s: %s: %s", e.Intent, ErrUnresolved, e.Cause)
+}
+
+// Unwrap returns ErrUnresolved and the cause.
+func (e *UnresolvedError) Unwrap() []error { return []error{ErrUnresolved, e.Cause} }
