@@ -292,7 +292,7 @@ func TestI1_ChargeBeforeMustLieAheadAtTheFirstAcceptanceOnly(t *testing.T) {
 	require.Equal(t, OutcomeReplayed, d.accept(t, inTime)[0].Outcome, "a repeat is answered at any time")
 	late := d.accept(t, d.order(t, "k-2", "INV-2", before(deadline)))[0]
 	require.Equal(t, Result{
-		Outcome: OutcomeRefused, Refusal: &InvalidError{[]FieldError{{FieldChargeBefore, "has passed"}}},
+		Outcome: OutcomeRefused, Refusal: &InvalidError{Fields: []FieldError{{FieldChargeBefore, "has passed"}}},
 	}, late)
 	require.Equal(t, stored(1, 0), d.rows(t))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/money"
 )
@@ -43,6 +44,9 @@ type Command struct {
 	ProviderAccount string    // the merchant's
 	IdempotencyKey  string
 
+	// ChecksIdentifiers is the merchant's setting, see merchant.Settings.
+	ChecksIdentifiers bool
+
 	InvoiceID         string
 	PaymentType       string
 	Amount            string // a plain decimal, "10.00"
@@ -56,6 +60,12 @@ type Command struct {
 	// TraceParent, CorrelationID and CausationID are carried on when they are
 	// sane and replaced when they are not: no payment is refused over them.
 	TraceParent, CorrelationID, CausationID string
+}
+
+// From takes over what the credential says about the merchant.
+func (c *Command) From(m merchant.Merchant) {
+	c.MerchantID, c.ProviderAccount = m.ID, m.ProviderAccount
+	c.ChecksIdentifiers = m.ChecksIdentifiers
 }
 
 // Request is a command that passed the rules which need no database. Only
@@ -76,7 +86,11 @@ type Request struct {
 
 // InvalidError says which fields of a request break which rules. It holds no
 // values: they may be secrets.
-type InvalidError struct{ Fields []FieldError }
+type InvalidError struct {
+	Fields []FieldError
+	// CardData says that one of the fields looks like a card number.
+	CardData bool
+}
 
 // FieldError is one broken rule.
 type FieldError struct {
@@ -118,6 +132,7 @@ func (c Command) Validate() (Request, error) {
 		chargeBefore: invalid.parseTime(FieldChargeBefore, c.ChargeBefore),
 		context:      c.context(),
 	}
+	invalid.refuseCards(c)
 	if len(invalid.Fields) > 0 {
 		return Request{}, &invalid
 	}

@@ -33,6 +33,7 @@ func (e *InvalidError) parseMetadata(text []byte) []byte {
 	}
 	canonical, err := canonicalMetadata(text)
 	if err != nil {
+		e.CardData = e.CardData || errors.Is(err, errCardNumber)
 		e.add(FieldMetadata, err.Error())
 	}
 	return canonical
@@ -58,7 +59,7 @@ func canonicalMetadata(text []byte) ([]byte, error) {
 	return canonical, nil
 }
 
-// checkMetadata refuses what PostgreSQL's jsonb cannot keep.
+// checkMetadata refuses what PostgreSQL's jsonb cannot keep, and what nobody should.
 func checkMetadata(text []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text))
 	if decoder.PeekKind() != '{' {
@@ -80,10 +81,26 @@ func checkMetadata(text []byte) error {
 			if strings.ContainsRune(token.String(), 0) {
 				return errMetadataNul
 			}
+			if hasCardNumber(token.String()) {
+				return errCardNumber
+			}
 		case '0':
-			if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
-				return errMetadataNumber
+			if err := checkNumber(token.String()); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// checkNumber looks for a card number in the digits as they were sent, and as they
+// are without an exponent.
+func checkNumber(text string) error {
+	value, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return errMetadataNumber
+	}
+	if hasCardNumber(text) || hasCardNumber(strconv.FormatFloat(value, 'f', -1, 64)) {
+		return errCardNumber
+	}
+	return nil
 }

@@ -15,25 +15,26 @@ import (
 )
 
 // postPayment takes a payment on: 202 with the payment, or for a repeat of a
-// request whose payment is final, its stored answer byte for byte.
-func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
+// request whose payment is final, its stored answer byte for byte. A client that
+// prefers to wait for that answer is returned.
+func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (*waiter, error) {
 	request, err := readPayment(w, r, m) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
 	if err != nil {
-		return err
+		return nil, err
 	}
 	result, err := a.Committer.Accept(r.Context(), request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch result.Outcome {
 	case accept.OutcomeAccepted:
-		return sendResult(w, result)
 	case accept.OutcomeReplayed:
 		w.Header().Set("Idempotent-Replayed", "true")
-		return sendResult(w, result)
 	default:
-		return problem.Refusal(result)
+		return nil, problem.Refusal(result)
 	}
+	client := &waiter{merchantID: m.ID, result: result, wait: preferredWait(r.Header), replays: true, tell: sendResult}
+	return client.unless(result.Answer != nil, w)
 }
 
 // readPayment makes a request of everything that HTTP carries.
@@ -50,7 +51,8 @@ func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (a
 	if err != nil {
 		return accept.Request{}, err
 	}
-	command.MerchantID, command.ProviderAccount, command.IdempotencyKey = m.ID, m.ProviderAccount, key
+	command.From(m)
+	command.IdempotencyKey = key
 	command.TraceParent = single(r.Header, "Traceparent")
 	command.CorrelationID = single(r.Header, "X-Correlation-Id")
 	command.CausationID = single(r.Header, "X-Request-Id")
@@ -92,20 +94,31 @@ func explainKey(err error) *problem.Error {
 	return problem.KeyMalformed.Failure(err.Error() + ".")
 }
 
-// getPayment tells the state of one of the merchant's own payments. Another
-// merchant's payment does not exist here.
-func (a *api) getPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
+// getPayment tells the state of one of the merchant's own payments. A client that
+// prefers to wait while it is open is returned.
+func (a *api) getPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (*waiter, error) {
+	id, err := paymentID(r)
+	if err != nil {
+		return nil, err
+	}
+	view, err := a.view(r.Context(), m.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	client := &waiter{
+		merchantID: m.ID, result: accept.Result{PaymentID: id, Payment: view}, wait: preferredWait(r.Header),
+		tell: func(w http.ResponseWriter, result accept.Result) error { return sendPayment(w, http.StatusOK, result.Payment) },
+	}
+	return client.unless(view.State.Final(), w)
+}
+
+// paymentID reads the path. What is no id names no payment.
+func paymentID(r *http.Request) (uuid.UUID, error) {
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return problem.ResourceNotFound.Failure("There is no such payment.")
+		return uuid.Nil, noSuchPayment()
 	}
-	views, err := operation.Views(r.Context(), a.Pool, m.ID, []uuid.UUID{id})
-	if err != nil {
-		return err
-	}
-	view, found := views[id]
-	if !found {
-		return problem.ResourceNotFound.Failure("There is no such payment.")
-	}
-	return sendPayment(w, http.StatusOK, view)
+	return id, nil
 }
+
+func noSuchPayment() error { return problem.ResourceNotFound.Failure("There is no such payment.") }

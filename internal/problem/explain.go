@@ -46,6 +46,9 @@ func Refusal(result accept.Result) error {
 		f := kind.Failure(detail)
 		f.Payment = &result.Payment
 		return f
+	case accept.OutcomeExpired:
+		return KeyExpired.Failure("The key carries the time at which it was made, and that is so long ago that an answer to it may be stored no more. " +
+			"Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that makes keys.")
 	case accept.OutcomeRefused:
 		return invalid(result.Refusal)
 	default:
@@ -54,7 +57,11 @@ func Refusal(result accept.Result) error {
 }
 
 func invalid(broken *accept.InvalidError) *Error {
-	f := InvalidRequest.Failure(broken.Error() + ".")
+	kind := InvalidRequest
+	if broken.CardData {
+		kind = CardDataRefused
+	}
+	f := kind.Failure(broken.Error() + ".")
 	f.Errors = broken.Fields
 	return f
 }

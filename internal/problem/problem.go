@@ -38,12 +38,15 @@ var (
 	BodyTooSlow        = Problem{"body-too-slow", "The body did not arrive in time", http.StatusRequestTimeout, true}
 	MalformedBody      = Problem{"malformed-body", "The body cannot be read", http.StatusBadRequest, false}
 	InvalidRequest     = Problem{"invalid-request", "The request breaks rules", http.StatusBadRequest, false}
+	CardDataRefused    = Problem{"card-data-refused", "The request holds what looks like a card number", http.StatusBadRequest, false}
 	KeyMissing         = Problem{"idempotency-key-missing", "The Idempotency-Key is missing", http.StatusBadRequest, false}
 	KeyMalformed       = Problem{"idempotency-key-malformed", "The Idempotency-Key is not usable", http.StatusBadRequest, false}
+	KeyExpired         = Problem{"idempotency-key-expired", "The Idempotency-Key is too old to be used for the first time", http.StatusBadRequest, false}
 	KeyReused          = Problem{"idempotency-key-reused", "The Idempotency-Key stands for another request", http.StatusUnprocessableEntity, false}
 	InvoiceHasPayment  = Problem{"invoice-has-payment", "The invoice has a live payment already", http.StatusConflict, false}
 	ReferenceIsInUse   = Problem{"external-reference-in-use", "The external reference has a live payment already", http.StatusConflict, false}
 	RequestInProgress  = Problem{"request-in-progress", "A request for this key or payment is being worked on", http.StatusConflict, true}
+	RateLimited        = Problem{"rate-limited", "Requests come faster than is allowed", http.StatusTooManyRequests, true}
 	Overloaded         = Problem{"overloaded", "Too many requests at once", http.StatusServiceUnavailable, true}
 	ServiceUnavailable = Problem{"unavailable", "The service cannot answer at the moment", http.StatusServiceUnavailable, true}
 	WebhookUnsigned    = Problem{"webhook-not-signed", "The webhook is not signed with one of the secrets", http.StatusUnauthorized, false}

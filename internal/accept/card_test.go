@@ -1,0 +1,145 @@
+package accept
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// testCards are numbers that schemes and providers publish for tests.
+var testCards = []string{
+	"4242424242424242", "4222222222222", "4000056655665556", // Visa
+	"5555555555554444", "2223003122003222", "5105105105105100", // Mastercard
+	"378282246310005", "371449635398431", // American Express
+	"6011111111111117", "6011000990139424", // Discover
+	"3056930009020004", "36227206271667", "30569309025904", // Diners Club
+	"3566002020360505",                        // JCB
+	"6200000000000005", "6205500000000000004", // UnionPay
+	"6759649826438453",  // Maestro
+	"2200000000000004",  // Mir
+	"9792030394440796",  // Troy
+	"6070000000000002",  // RuPay
+	"6362970000457013",  // Elo
+	"6062826786276634",  // Hipercard
+	"50339619890917051", // Maestro, 17 digits
+}
+
+func TestI19_PublishedTestCardsAreRecognised(t *testing.T) {
+	t.Parallel()
+	for _, card := range testCards {
+		require.True(t, hasCardNumber(card), card)
+	}
+	for _, written := range []string{
+		"4242 4242 4242 4242", "4242-4242-4242-4242", "4242 - 4242 - 4242 - 4242", "3782 822463 10005", "3622 720627 1667",
+		"4242\u00a04242\u00a04242\u00a04242", "4242–4242–4242–4242", "４２４２４２４２４２４２４２４２", "٤٢٤٢٤٢٤٢٤٢٤٢٤٢٤٢",
+		"card: 4242424242424242, exp 12/30", "tok_4242424242424242", "2026-11-30 4242424242424242", "paid with 4242 4242 4242 4242 on 30 11",
+		"(4242424242424242)", "INV-4242424242424242", "4242424242424242.0", "12 4242 4242 4242 4242",
+	} {
+		require.True(t, hasCardNumber(written), written)
+	}
+}
+
+func TestI19_NumbersThatAreNoCardsPass(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{
+		"", "7", "tok_visa", "pm_1PxYz2424242424242424242",
+		"4242424242424241",                  // the check digit is wrong
+		"424242424242424",                   // 15 digits are no Visa
+		"1764539130000", "1764539130000000", // times in milliseconds and microseconds
+		"20261130220000",                           // a time in digits
+		"0190a1b2-c3d4-7000-8000-000000000001",     // UUIDs
+		"42424242-4242-4242-8242-424242424242",     // all digits, and a right check digit in it
+		"a4242424242424242", "4242424242424242ab3", // parts of a hash
+		"TR330006100519786457841326", // an IBAN
+		"+90 532 000 00 00",          // a telephone
+		"9999999999999999",           // no issuer
+		"4242 4242 4242", "4242/4242/4242/4242",
+	} {
+		require.False(t, hasCardNumber(other), other)
+	}
+	refused := 0
+	for range 20_000 {
+		if hasCardNumber(uuid.NewString()) {
+			refused++
+		}
+	}
+	require.Zero(t, refused, "UUIDs")
+}
+
+func TestI19_ACardNumberIsRefusedWhereverItStands(t *testing.T) {
+	t.Parallel()
+	const card = "4242 4242 4242 4242"
+	const digits = "4242424242424242"
+	for name, c := range map[string]struct {
+		change func(*Command)
+		field  string
+	}{
+		"payment method":     {func(c *Command) { c.PaymentMethod = new(card) }, FieldPaymentMethod},
+		"customer":           {func(c *Command) { c.Customer = new(card) }, FieldCustomer},
+		"payment type":       {func(c *Command) { c.PaymentType = card }, FieldPaymentType},
+		"text in metadata":   {func(c *Command) { c.Metadata = []byte(`{"a":{"b":["` + card + `"]}}`) }, FieldMetadata},
+		"escaped":            {func(c *Command) { c.Metadata = []byte(`{"a":"\u0034242424242424242"}`) }, FieldMetadata},
+		"number in metadata": {func(c *Command) { c.Metadata = []byte(`{"a":` + digits + `}`) }, FieldMetadata},
+		"with decimals":      {func(c *Command) { c.Metadata = []byte(`{"a":` + digits + `.00}`) }, FieldMetadata},
+		"with an exponent":   {func(c *Command) { c.Metadata = []byte(`{"a":4.242424242424242e15}`) }, FieldMetadata},
+		"name in metadata":   {func(c *Command) { c.Metadata = []byte(`{"` + digits + `":true}`) }, FieldMetadata},
+	} {
+		_, err := with(c.change).Validate()
+		var invalid *InvalidError
+		require.ErrorAs(t, err, &invalid, name)
+		require.True(t, invalid.CardData, name)
+		require.Len(t, invalid.Fields, 1, name)
+		require.Equal(t, c.field, invalid.Fields[0].Field, name)
+		require.NotContains(t, err.Error(), "4242", name)
+	}
+}
+
+func TestI19_IdentifiersAreLookedAtOnlyForMerchantsWhoWantIt(t *testing.T) {
+	t.Parallel()
+	const digits = "4242424242424242"
+	for field, change := range map[string]func(*Command){
+		FieldInvoiceID:         func(c *Command) { c.InvoiceID = digits },
+		FieldExternalReference: func(c *Command) { c.ExternalReference = new(digits) },
+		FieldIdempotencyKey:    func(c *Command) { c.IdempotencyKey = digits },
+	} {
+		c := with(change)
+		_, err := c.Validate()
+		require.NoError(t, err, field)
+		c.ChecksIdentifiers = true
+		_, err = c.Validate()
+		var invalid *InvalidError
+		require.ErrorAs(t, err, &invalid, field)
+		require.True(t, invalid.CardData, field)
+		require.Equal(t, field, invalid.Fields[0].Field)
+	}
+}
+
+func TestI19_ACardNumberIsNotCarriedOnAsCorrelation(t *testing.T) {
+	t.Parallel()
+	request, err := with(func(c *Command) { c.CorrelationID, c.CausationID = "4242424242424242", "4242-4242-4242-4242" }).Validate()
+	require.NoError(t, err, "no payment is refused over these")
+	require.Empty(t, request.context.CorrelationID)
+	require.Empty(t, request.context.CausationID)
+}
+
+// FuzzCardNumber puts every number that has a right check digit into texts around it.
+func FuzzCardNumber(f *testing.F) {
+	f.Add("x: ", "424242424242424", " y")
+	f.Add("", "37828224631000", "")
+	f.Fuzz(func(t *testing.T, before, body, behind string) {
+		_ = hasCardNumber(before + body + behind) // whatever it is, it does not panic
+		if strings.Trim(body, "0123456789") != "" || len(body) >= cardDigitsMax {
+			return
+		}
+		for check := range 10 {
+			number := fmt.Sprintf("%s%d", body, check)
+			if isCardNumber(number) && !hasCardNumber("("+number+")") {
+				t.Error(errors.New("a number in brackets was not seen"))
+			}
+		}
+	})
+}
