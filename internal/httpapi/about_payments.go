@@ -10,7 +10,7 @@ import (
 
 func aboutPostPayment() about {
 	return about{
-		id: "createPayment", summary: "Take a payment on",
+		id: "createPayment", tag: tagPayments, summary: "Take a payment on",
 		description: "The payment is charged once, however often the request is repeated with its key. " +
 			"A repeat gets the same payment, and once that is final the very same bytes.",
 		keyed:      true,
@@ -26,19 +26,15 @@ func aboutPostPayment() about {
 				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
 			},
 		},
-		problems: []problem.Problem{
-			problem.MalformedBody, problem.InvalidRequest, problem.KeyMissing, problem.KeyMalformed, problem.BodyTooSlow,
-			problem.BodyTooLarge, problem.UnsupportedMedia,
-			problem.InvoiceHasPayment, problem.ReferenceIsInUse, problem.RequestInProgress, problem.KeyReused,
-		},
+		problems: []problem.Problem{problem.InvoiceHasPayment, problem.ReferenceIsInUse},
 	}
 }
 
 func aboutGetPayment() about {
 	return about{
-		id: "getPayment", summary: "Tell the state of a payment",
+		id: "getPayment", tag: tagPayments, summary: "Tell the state of a payment",
 		description: "An open payment is being worked on or checked. It has not failed, and must not be paid again elsewhere.",
-		parameters:  []string{"payment id"},
+		parameters:  []string{"payment-id"},
 		answers:     []success{{status: http.StatusOK, when: "The payment as it is now.", body: payment.View{}}},
 		problems:    []problem.Problem{problem.ResourceNotFound},
 	}

@@ -22,13 +22,13 @@ type route struct {
 // its kind has: the API key and the problems of commonProblems.
 type about struct {
 	id          string // operationId, for generated clients
+	tag         string // the group that it is shown in
 	summary     string
 	description string   // CommonMark
 	keyed       bool     // takes an Idempotency-Key and stores it
 	noAPIKey    bool     // answers to everyone
 	parameters  []string // names in the table parameters, those in the path too
 	body        any      // a value of the body's Go type; nil takes no body
-	example     string   // JSON of a body
 	answers     []success
 	problems    []problem.Problem
 }
@@ -44,6 +44,16 @@ type success struct {
 
 // anything is a body whose form is not ours to say.
 type anything struct{}
+
+// nothing is the empty object.
+type nothing struct{}
+
+// byEveryone serves requests of whoever asks.
+func byEveryone(serve func(*api, http.ResponseWriter, *http.Request) error) func(*api) http.Handler {
+	return func(a *api) http.Handler {
+		return a.endpoint(func(w http.ResponseWriter, r *http.Request) error { return serve(a, w, r) })
+	}
+}
 
 // byMerchant serves requests that bring a merchant's API key.
 func byMerchant(serve func(*api, http.ResponseWriter, *http.Request, merchant.Merchant) error) func(*api) http.Handler {

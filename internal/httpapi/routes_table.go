@@ -6,8 +6,9 @@ import "net/http"
 // beside its handler.
 func routes() []route {
 	return []route{
-		{http.MethodPost, "/v1/payments", byMerchant((*api).postPayment), aboutPostPayment()},
-		{http.MethodGet, "/v1/payments/{id}", byMerchant((*api).getPayment), aboutGetPayment()},
+		{http.MethodPost, "/v1/payments", byPatientMerchant((*api).postPayment), aboutPostPayment()},
+		{http.MethodGet, "/v1/payments/{id}", byPatientMerchant((*api).getPayment), aboutGetPayment()},
 		{http.MethodPost, "/v1/providers/{account}/webhooks", byProvider((*api).postWebhook), aboutPostWebhook()},
+		{http.MethodGet, "/openapi.yaml", byEveryone((*api).getDocument), aboutGetDocument()},
 	}
 }

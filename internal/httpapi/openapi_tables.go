@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/problem"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// The groups of endpoints.
+const (
+	tagPayments  = "payments"
+	tagProviders = "providers"
+	tagService   = "service"
+)
+
+var tags = []*huma.Tag{
+	{Name: tagPayments, Description: "What merchants ask for."},
+	{Name: tagProviders, Description: "What providers tell."},
+	{Name: tagService, Description: "About the service itself."},
+}
+
+// idempotencyKey is the name of the parameter that keyed routes have.
+const idempotencyKey = "Idempotency-Key"
+
+// keyPattern is a key of 1 to 255 printable ASCII characters, bare and without commas,
+// or in quotes.
+const keyPattern = `^([!#-+\--~][!-+\--~]{0,254}|"([!#-\[\]-~]|\\["\\]){1,255}")$`
+
+// parameters are the parameters of all endpoints, by the names that routes use.
+var parameters = map[string]huma.Param{
+	idempotencyKey: {
+		Name: idempotencyKey, In: "header", Required: true,
+		Description: "New for each intent, the same for each repeat; at most 255 characters. The bare form and the quoted form are the same " +
+			"key. A time-ordered key (UUIDv7, ULID) is best.",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "0190a1b2-c3d4-7000-8000-00000000000a",
+	},
+	"payment-id": {
+		Name: "id", In: "path", Required: true, Description: "The payment's id.", Example: exampleID,
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	},
+	"provider-account": {
+		Name: "account", In: "path", Required: true, Description: "The provider account that the webhook is of.", Example: "simulated",
+		Schema: &huma.Schema{Type: huma.TypeString},
+	},
+	"X-Correlation-Id": {
+		Name: "X-Correlation-Id", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "Goes on in the headers of every event of the payment. One that is not usable is replaced by the payment's id.",
+	},
+	"X-Request-Id": {
+		Name: "X-Request-Id", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "Goes on in the events' headers as what caused them.",
+	},
+	"traceparent": {
+		Name: "traceparent", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "W3C trace context. One that is not valid is replaced by a new one.",
+	},
+}
+
+// answerHeaders are the headers of answers, by their names.
+var answerHeaders = map[string]huma.Header{
+	"Location":            {Description: "The path of what was made.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri-reference"}},
+	"Idempotent-Replayed": {Description: "`true` when the key was known and this is the first request's answer.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+	"ETag":                {Description: "Names this version of the text.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"Retry-After":         {Description: "Seconds to wait before the same request is sent again.", Schema: &huma.Schema{Type: huma.TypeInteger}},
+	"WWW-Authenticate":    {Description: "How to authenticate.", Schema: &huma.Schema{Type: huma.TypeString}},
+}
+
+// commonProblems are what can stand in the way of any request of the kind.
+func commonProblems(about about) []problem.Problem {
+	common := []problem.Problem{problem.InternalError, problem.Overloaded, problem.ServiceUnavailable}
+	if !about.noAPIKey {
+		common = append(common, problem.Unauthorized)
+	}
+	if about.keyed {
+		common = append(common, problem.KeyMissing, problem.KeyMalformed, problem.KeyExpired, problem.KeyReused, problem.RequestInProgress)
+	}
+	if about.body == nil {
+		return common
+	}
+	common = append(common, problem.BodyTooSlow, problem.BodyTooLarge)
+	if _, free := about.body.(anything); !free {
+		common = append(common, problem.MalformedBody, problem.InvalidRequest, problem.UnsupportedMedia)
+	}
+	return common
+}
+
+// problemHeaders are the headers that come with a problem.
+func problemHeaders(p problem.Problem) []string {
+	switch {
+	case p.Name == problem.Unauthorized.Name:
+		return []string{"WWW-Authenticate"}
+	case p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusConflict):
+		return []string{"Retry-After"}
+	}
+	return nil
+}
+
+const exampleID = "0190a1b2-c3d4-7000-8000-000000000001"
+
+// requests are examples of bodies.
+var requests = map[reflect.Type]map[string]*huma.Example{
+	reflect.TypeFor[accept.PaymentBody](): {
+		"least": {
+			Summary: "What is needed", Value: map[string]any{"invoiceId": "INV-2026-0017", "paymentType": "invoice", "amount": "10.00", "currency": "TRY"},
+		},
+		"all": {
+			Summary: "What can be said",
+			Value: map[string]any{
+				"invoiceId": "INV-2026-0018", "paymentType": "invoice", "amount": "249.90", "currency": "TRY",
+				"paymentMethod": "tok_simulated", "customer": "cus_17", "externalReference": "PO-7",
+				"metadata": map[string]any{"cart": "17"}, "chargeBefore": "2030-01-01T00:00:00Z",
+			},
+		},
+	},
+}
+
+func requestExamples(body any) map[string]*huma.Example { return requests[reflect.TypeOf(body)] }
+
+// answerExample is an example of an answer, in the state that its status says.
+func answerExample(answer success) any {
+	switch answer.body.(type) {
+	case payment.View:
+		return examplePayment(answer.status)
+	default:
+		return nil
+	}
+}
+
+// linksOf tells tools which endpoint an answer leads to.
+func linksOf(body any) map[string]*huma.Link {
+	switch body.(type) {
+	case payment.View:
+		return map[string]*huma.Link{"payment": {OperationID: "getPayment", Parameters: map[string]any{"id": "$response.body#/id"}}}
+	default:
+		return nil
+	}
+}

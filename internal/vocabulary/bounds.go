@@ -1,0 +1,71 @@
+package vocabulary
+
+import (
+	"slices"
+
+	"github.com/bojanz/currency"
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// plainText is what identifiers are made of: printable ASCII, and spaces inside only.
+const plainText = `^[!-~]([ -~]*[!-~])?$`
+
+// text bounds an identifier as accept does.
+func text(charsMax int) func(*huma.Schema) {
+	return func(s *huma.Schema) {
+		one := 1
+		s.MinLength, s.MaxLength, s.Pattern = &one, &charsMax, plainText
+	}
+}
+
+func format(name string) func(*huma.Schema) {
+	return func(s *huma.Schema) { s.Format = name }
+}
+
+func pattern(expression string) func(*huma.Schema) {
+	return func(s *huma.Schema) { s.Pattern = expression }
+}
+
+// amountAsked is an amount in a request: text, or a number that no side may round.
+func amountAsked(s *huma.Schema) {
+	zero, most := 0.0, float64(money.MinorMax)
+	*s = huma.Schema{
+		Description: s.Description,
+		AnyOf: []*huma.Schema{
+			{Type: huma.TypeString, Pattern: `^(0|[1-9][0-9]{0,15})(\.[0-9]{1,4})?$`},
+			{Type: huma.TypeNumber, ExclusiveMinimum: &zero, Maximum: &most},
+		},
+	}
+}
+
+// object is a JSON object of any members, or null.
+func object(s *huma.Schema) {
+	s.Type, s.Nullable, s.AdditionalProperties = huma.TypeObject, true, true
+}
+
+func currencies() []any {
+	codes := currency.GetCurrencyCodes()
+	slices.Sort(codes)
+	return anys(codes)
+}
+
+// states are the states that an operation's arrows lead a payment through.
+func states() []any {
+	var found []payment.State
+	for _, arrow := range payment.Arrows() {
+		found = append(found, arrow.From.PaymentState(), arrow.To.PaymentState())
+	}
+	slices.Sort(found)
+	return anys(slices.Compact(found))
+}
+
+func anys[T any](values []T) []any {
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
+	}
+	return list
+}
