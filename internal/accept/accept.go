@@ -1,6 +1,7 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -80,6 +81,10 @@ func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate)
 // refuse applies the rules that hold at the first acceptance only: a repeat of an
 // accepted request is answered whatever the time and the configuration are now.
 func (r Rules) refuse(c *candidate) bool {
+	if idempotency.Expired(c.entry.Key, c.record.ReservedAt, cmp.Or(r.KeyWindow, idempotency.WindowDefault)) {
+		c.result = Result{Outcome: OutcomeExpired}
+		return true
+	}
 	var invalid InvalidError
 	if before := c.request.chargeBefore; before != nil && !before.After(c.record.ReservedAt) {
 		invalid.add(FieldChargeBefore, "has passed")

@@ -24,7 +24,12 @@ func (c *candidate) fresh() bool { return c.record.ResourceID == c.payment.Payme
 
 // refused reports whether the request leaves nothing behind.
 func (c *candidate) refused() bool {
-	return c.result.Outcome == OutcomeRefused || c.result.Outcome == OutcomeConflicting
+	switch c.result.Outcome {
+	case OutcomeRefused, OutcomeConflicting, OutcomeExpired:
+		return true
+	default:
+		return false
+	}
 }
 
 func newCandidate(request Request) (*candidate, error) {

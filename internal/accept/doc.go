@@ -10,6 +10,8 @@
 package accept
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/pkg/money"
@@ -27,6 +29,9 @@ type Rules struct {
 	// currency, or decimals that it cannot represent. Its error is shown to the
 	// client. Nil takes every amount on.
 	Chargeable func(providerAccount string, amount money.Amount) error
+	// KeyWindow is how long keys are stored at least, whatever the door. 0 is
+	// idempotency.WindowDefault. The sweeper's window must not be shorter.
+	KeyWindow time.Duration
 }
 
 // Outcome is what became of a request.
@@ -48,12 +53,16 @@ const (
 	// OutcomeRefused says that the request is not one that can be taken on now.
 	// Result says why. Nothing was stored.
 	OutcomeRefused
+	// OutcomeExpired says that nothing is stored under the key and that it is so old
+	// that what was stored may be gone: see idempotency.Expired. Nobody knows whether
+	// the request is a repeat, so it is not taken on. Nothing was stored.
+	OutcomeExpired
 )
 
 // Result is the answer to one request.
 type Result struct {
 	Outcome   Outcome
-	PaymentID uuid.UUID     // not when Mismatched or Refused
+	PaymentID uuid.UUID     // not when Mismatched, Refused or Expired
 	Payment   payment.View  // not when Answer is there
 	Answer    *Answer       // the final answer, when Replayed and final
 	Differing []string      // when Mismatched: names of fields, sorted
