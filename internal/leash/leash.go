@@ -80,7 +80,7 @@ func (l *Leash) Run(ctx context.Context, command *exec.Cmd) error {
 }
 
 // Start starts the program that the leash ends with: once it has ended, on its own
-// or by Stop, the folder is removed. Its output must go to files or nowhere: a
+// or by Stop, the folder is removed, unless Options.Keep says otherwise. Its output must go to files or nowhere: a
 // program that wrote to the parent's own pipe would keep it open after the parent's
 // death. It has no standard input. On an error nothing runs, and the leash goes on.
 func (l *Leash) Start(command *exec.Cmd, o Options) (*Process, error) {
@@ -90,7 +90,9 @@ func (l *Leash) Start(command *exec.Cmd, o Options) (*Process, error) {
 	}
 	go func() {
 		p.wait()
-		l.Release()
+		if !o.Keep {
+			l.Release()
+		}
 		close(p.ended)
 	}()
 	return p, nil

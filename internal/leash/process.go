@@ -15,6 +15,9 @@ type Options struct {
 	Signal syscall.Signal
 	// Grace is how long Stop waits after Signal before it kills.
 	Grace time.Duration
+	// Keep lets the leash go on when the program ends, so that another one can be
+	// started in its folder. Who sets it calls Release.
+	Keep bool
 }
 
 // Process is a running program. Its methods may be called from any goroutine.
@@ -36,7 +39,7 @@ func (p *Process) wait() {
 func (p *Process) PID() int { return p.command.Process.Pid }
 
 // Ended is closed when the program has ended, on its own or by Stop, and the folder
-// of its leash is gone.
+// of its leash is gone, unless it is kept.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Signal sends a signal to the program alone, for example os.Kill in a test of

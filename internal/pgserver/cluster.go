@@ -26,6 +26,8 @@ type cluster struct {
 	account  account
 	password string
 	settings map[string]string
+	keep     bool // the folder, when the server ends
+	port     uint32
 }
 
 func (c cluster) dataFolder() string { return filepath.Join(c.folder, "data") }
@@ -79,13 +81,16 @@ func (c cluster) init(ctx context.Context) error {
 	return nil
 }
 
-// start runs the server on a free port and waits until it can be used.
+// start runs the server, on a free port unless it has one, and waits until it can be
+// used.
 func (c cluster) start(ctx context.Context) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+	if c.port == 0 {
+		var err error
+		if c.port, err = freePort(); err != nil {
+			return nil, err
+		}
 	}
-	command := exec.Command(filepath.Join(c.bin, "postgres"), c.arguments(port)...)
+	command := exec.Command(filepath.Join(c.bin, "postgres"), c.arguments()...)
 	c.account.apply(command, c.folder)
 	log, err := c.logOf(command, "server.log")
 	if err != nil {
@@ -94,17 +99,17 @@ func (c cluster) start(ctx context.Context) (*Server, error) {
 	defer func() { _ = log.Close() }()
 	// SIGQUIT is PostgreSQL's immediate shutdown. A fast one would first write
 	// a checkpoint, which takes seconds, into a folder that is then removed.
-	process, err := c.leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace})
+	process, err := c.leash.Start(command, leash.Options{Signal: syscall.SIGQUIT, Grace: stopGrace, Keep: c.keep})
 	if err != nil {
 		return nil, err
 	}
-	url := fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, c.password, port)
+	url := fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, c.password, c.port)
 	admin, err := awaitAdmin(ctx, process, url)
 	if err != nil {
 		process.Stop()
 		return nil, withLastWords(err, log)
 	}
-	return &Server{Admin: admin, process: process}, nil
+	return &Server{Admin: admin, cluster: c, process: process}, nil
 }
 
 // logOf makes a file of the command's output.
@@ -117,9 +122,9 @@ func (c cluster) logOf(command *exec.Cmd, name string) (*os.File, error) {
 	return log, nil
 }
 
-func (c cluster) arguments(port uint32) []string {
+func (c cluster) arguments() []string {
 	settings := map[string]string{
-		"port":                    strconv.FormatUint(uint64(port), 10),
+		"port":                    strconv.FormatUint(uint64(c.port), 10),
 		"listen_addresses":        "127.0.0.1",
 		"unix_socket_directories": "",
 		"timezone":                "UTC",

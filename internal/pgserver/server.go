@@ -44,11 +44,15 @@ type Options struct {
 	Download bool
 	// Settings are server settings by name, which win over the defaults.
 	Settings map[string]string
+	// Restartable allows Crash and StartAgain. Its data stay until Stop, also when
+	// it ends by itself.
+	Restartable bool
 }
 
 // Server is a running server.
 type Server struct {
 	*Admin
+	cluster cluster
 	process *leash.Process
 }
 
@@ -86,7 +90,7 @@ func startOnce(ctx context.Context, account account, o Options) (*Server, error)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	c := cluster{folder: folder, leash: held, account: account, password: rand.Text(), settings: o.Settings}
+	c := cluster{folder: folder, leash: held, account: account, password: rand.Text(), settings: o.Settings, keep: o.Restartable}
 	s, err := c.setUp(ctx, o)
 	if err != nil {
 		held.Release()
@@ -98,9 +102,13 @@ func startOnce(ctx context.Context, account account, o Options) (*Server, error)
 // PID is the process id of the server.
 func (s *Server) PID() int { return s.process.PID() }
 
-// Ended is closed when the server has ended and its data is gone.
+// Ended is closed when the server has ended and, unless it is restartable, its data
+// is gone.
 func (s *Server) Ended() <-chan struct{} { return s.process.Ended() }
 
 // Stop ends all sessions, stops the server and removes its data. It returns when
 // that is done, and may be called more than once.
-func (s *Server) Stop() { s.process.Stop() }
+func (s *Server) Stop() {
+	s.process.Stop()
+	s.cluster.leash.Release()
+}
