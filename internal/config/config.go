@@ -36,6 +36,8 @@ const (
 	// hours are within a working day, and long enough that a scan does not read its
 	// margins, of two and a half hours, again and again.
 	driftIntervalDefault = 6 * time.Hour
+	// keyWindowDefault is longer than a weekend's outage at a client.
+	keyWindowDefault = 72 * time.Hour
 )
 
 // Service is what all four services read.
@@ -62,6 +64,17 @@ type Topics struct {
 }
 
 func (Topics) withDefaults() Topics { return Topics{TopicPrefix: topicPrefixDefault} }
+
+// Keys says how long idempotency keys answer.
+type Keys struct {
+	// KeyWindow is how long a key is stored at least; the reconciler removes it
+	// afterwards, and intake refuses a time-ordered key that is older and not stored. To
+	// shorten it, restart intake first; to lengthen it, the reconciler. In the other
+	// order a key can be gone while intake takes it for young.
+	KeyWindow time.Duration `env:"KEY_WINDOW"`
+}
+
+func (Keys) withDefaults() Keys { return Keys{KeyWindow: keyWindowDefault} }
 
 // Kafka says where the brokers are.
 type Kafka struct {
@@ -92,6 +105,7 @@ type Providers struct {
 type Intake struct {
 	Service
 	Accounts
+	Keys
 	HTTPAddr Addr `env:"HTTP_ADDR"`
 	// WebhookSecrets are in the order of the accounts, with an empty item where an
 	// account has none: its webhooks are refused. Without the variable all are.
@@ -99,7 +113,7 @@ type Intake struct {
 }
 
 func (c Intake) withDefaults() Intake {
-	c.Service = c.Service.withDefaults(intakeAdminDefault)
+	c.Service, c.Keys = c.Service.withDefaults(intakeAdminDefault), c.Keys.withDefaults()
 	c.HTTPAddr = httpAddrDefault
 	return c
 }
@@ -139,13 +153,14 @@ func (c Worker) withDefaults() Worker {
 type Reconciler struct {
 	Service
 	Providers
+	Keys
 	// DriftInterval is the least length of the windows in which providers' lists are
 	// held against our operations. 0: they are not, but by payctl.
 	DriftInterval time.Duration `env:"DRIFT_INTERVAL"`
 }
 
 func (c Reconciler) withDefaults() Reconciler {
-	c.Service = c.Service.withDefaults(reconcilerAdminDefault)
+	c.Service, c.Keys = c.Service.withDefaults(reconcilerAdminDefault), c.Keys.withDefaults()
 	c.Timeout, c.DriftInterval = providerTimeoutDefault, driftIntervalDefault
 	return c
 }

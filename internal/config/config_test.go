@@ -283,3 +283,22 @@ func TestTheDriftScanIsOnUnlessItIsTurnedOff(t *testing.T) {
 		require.ErrorContains(t, err, "set it to 1m0s or more, or to 0")
 	}
 }
+
+func TestI12_AKeyAnswersForOneToThreeDays(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]time.Duration{"-": 72 * time.Hour, "24h": 24 * time.Hour, "36h30m": 36*time.Hour + 30*time.Minute, "72h": 72 * time.Hour} {
+		environ := workerEnviron("PAYONCE_KEY_WINDOW=" + value)
+		intake, err := config.Load[config.Intake](environ)
+		require.NoError(t, err)
+		reconciler, err := config.Load[config.Reconciler](environ)
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{want, want}, []time.Duration{intake.KeyWindow, reconciler.KeyWindow})
+	}
+	for _, value := range []string{"0", "-24h", "23h59m", "72h1s", "3d"} {
+		environ := workerEnviron("PAYONCE_KEY_WINDOW=" + value)
+		_, err := config.Load[config.Intake](environ)
+		require.ErrorContains(t, err, "PAYONCE_KEY_WINDOW")
+		_, err = config.Load[config.Reconciler](environ)
+		require.ErrorContains(t, err, "from 24h to 72h")
+	}
+}

@@ -35,6 +35,7 @@ var help = map[string]string{
 	"PROVIDER_TIMEOUT": "the longest time that one call to a provider may take, such as 5s",
 	"PROVIDER_SLOTS":   "the number of requests that may be in flight at one provider account, such as 128",
 	"DRIFT_INTERVAL":   "the least length of a window in which a provider's list is held against our operations, such as 6h; 0 for none",
+	"KEY_WINDOW":       "the time for which an idempotency key answers at least, from 24h to 72h",
 	"LEASE":            "the time for which a claim holds, such as 15s; longer than PAYONCE_PROVIDER_TIMEOUT",
 	"WORKER_NAME":      "a name that no other worker has",
 }

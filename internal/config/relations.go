@@ -11,8 +11,22 @@ const slotsMax = 4096
 // What the fields of one process say about each other. Zero fields have been
 // reported already and contradict nobody.
 
+// The bounds of a key's window. Below a day, keys would go while clients still retry,
+// and the database refuses to lose them.
+const (
+	keyWindowMin = 24 * time.Hour
+	keyWindowMax = 72 * time.Hour
+)
+
+func (c Keys) relations() []string {
+	if c.KeyWindow < keyWindowMin || c.KeyWindow > keyWindowMax {
+		return []string{fmt.Sprintf("PAYONCE_KEY_WINDOW is %s: set it to a time from 24h to 72h, the same for intake and reconciler", c.KeyWindow)}
+	}
+	return nil
+}
+
 func (c Intake) relations() []string {
-	var problems []string
+	problems := c.Keys.relations()
 	if c.HTTPAddr == c.AdminAddr && !c.HTTPAddr.anyPort() {
 		problems = append(problems, fmt.Sprintf("PAYONCE_HTTP_ADDR and PAYONCE_ADMIN_ADDR are both %s: give them different ports", c.HTTPAddr))
 	}
@@ -49,7 +63,7 @@ func (c Worker) relations() []string {
 const driftIntervalMin = time.Minute
 
 func (c Reconciler) relations() []string {
-	problems := c.Providers.relations()
+	problems := append(c.Providers.relations(), c.Keys.relations()...)
 	if c.DriftInterval != 0 && c.DriftInterval < driftIntervalMin {
 		problems = append(problems, fmt.Sprintf("PAYONCE_DRIFT_INTERVAL is %s: set it to %s or more, or to 0 to scan by payctl only",
 			c.DriftInterval, driftIntervalMin))
