@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -51,29 +50,6 @@ func (c topicsCreate) Run(ctx context.Context, t terminal) error {
 	for _, topic := range topics {
 		fmt.Fprintln(t.out, topic)
 	}
-	return nil
-}
-
-type merchantCommand struct {
-	Create merchantCreate `cmd:"" help:"Create a merchant and show its API key, this once (PAYONCE_DATABASE_URL)."`
-}
-
-type merchantCreate struct {
-	Name     string `arg:"" help:"What people call the merchant."`
-	Provider string `required:"" placeholder:"ACCOUNT" help:"The provider account that its payments go to."`
-	Output   string `enum:"text,json" default:"text" help:"text or json: {\"id\",\"apiKey\"}."`
-}
-
-// Run implements the command.
-func (c merchantCreate) Run(ctx context.Context, t terminal) error {
-	created, err := app.CreateMerchant(ctx, t.environ, c.Name, c.Provider)
-	if err != nil {
-		return err
-	}
-	if c.Output == "json" {
-		return json.NewEncoder(t.out).Encode(created) //nolint:gosec // showing the key is what the command is for
-	}
-	fmt.Fprintf(t.out, "merchant  %s\nAPI key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", created.ID, created.APIKey)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/kafka"
-	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/connectors"
@@ -61,30 +60,6 @@ func toolPool(ctx context.Context, url config.DatabaseURL, connsMax int32) (*pgx
 		return nil, fmt.Errorf("PAYONCE_DATABASE_URL: %w", err)
 	}
 	return pool, nil
-}
-
-// Merchant is a new merchant. APIKey is shown this once.
-type Merchant struct {
-	ID     string `json:"id"`
-	APIKey string `json:"apiKey"`
-}
-
-// CreateMerchant creates a merchant whose payments go to a provider account.
-func CreateMerchant(ctx context.Context, environ []string, name, account string) (Merchant, error) {
-	c, err := config.Load[config.MerchantTool](environ)
-	if err != nil {
-		return Merchant{}, err
-	}
-	pool, err := toolPool(ctx, c.DatabaseURL, 1)
-	if err != nil {
-		return Merchant{}, err
-	}
-	defer pool.Close()
-	created, key, err := merchant.NewDirectory(pool).Create(ctx, name, account)
-	if err != nil {
-		return Merchant{}, err
-	}
-	return Merchant{ID: created.ID.String(), APIKey: key}, nil
 }
 
 // Explain says what a connector declares about its provider and what follows.

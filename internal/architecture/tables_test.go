@@ -58,7 +58,10 @@ var packages = arrows{
 			modules: "stripe uuid",
 			tests:   "internal/provider/conformance internal/testkit/fakestripe",
 		},
-		{pkg: "internal/provider/connectors", imports: "internal/provider internal/provider/simulated internal/provider/stripe"},
+		{
+			pkg:     "internal/provider/connectors",
+			imports: "internal/provider internal/provider/simulated internal/provider/stripe pkg/money",
+		},
 		{pkg: "internal/provider/conformance", imports: "internal/provider pkg/money pkg/payment", modules: "testify uuid"},
 		{pkg: "internal/pspsim"},
 
@@ -123,6 +126,14 @@ var packages = arrows{
 			tests:   "internal/pspsim",
 		},
 
+		{
+			pkg: "pkg/intake", // the library door: accept for other modules, without its types
+			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
+				"internal/provider/connectors pkg/event pkg/money pkg/payment",
+			modules: "pgx uuid",
+			tests:   "internal/httpapi",
+		},
+
 		// Processes.
 		{
 			pkg: "internal/app",
@@ -148,6 +159,8 @@ var packages = arrows{
 		},
 		{pkg: "examples/billing", imports: "pkg/event pkg/inbox pkg/money pkg/payment", modules: "goose kgo pgx uuid zap"},
 		{pkg: "examples/billing/cmd/billing", imports: "examples/billing internal/lifecycle", modules: "env zap"},
+		{pkg: "examples/shop", imports: "pkg/intake pkg/money pkg/payment", modules: "backoff pgx uuid"},
+		{pkg: "examples/shop/cmd/shop", imports: "examples/shop pkg/intake pkg/money", modules: "pgx uuid"},
 		{pkg: "cmd/intake", imports: "internal/app"},
 		{pkg: "cmd/relay", imports: "internal/app"},
 		{pkg: "cmd/worker", imports: "internal/app"},
@@ -157,7 +170,7 @@ var packages = arrows{
 			pkg:     "cmd/payctl",
 			imports: "internal/app internal/demo internal/lifecycle",
 			modules: "kong term uuid zap",
-			tests:   "internal/evidence internal/operation internal/outcome internal/pspsim",
+			tests:   "internal/evidence internal/merchant internal/operation internal/outcome internal/pspsim",
 		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.
@@ -248,6 +261,7 @@ var tables = owners{
 		{pkg: "internal/drift", tables: "drift_scanned drift_scan drift_seen drift_question drift_later drift_finding"},
 		{pkg: "pkg/inbox", tables: "processed_message inbox_floor"},
 		{pkg: "examples/billing", tables: "billed"},
+		{pkg: "examples/shop", tables: "customer_order"},
 		{pkg: "schema", tables: "operation_arrow payment_case_arrow"}, // the same in every installation
 	},
 	migrations: "schema",
