@@ -34,6 +34,7 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	defer r.close()
 	committer := accept.NewCommitter(r.pool, accept.Rules{
 		Topic: topicsOf(c.Topics).Requests, Source: event.Source(string(c.Cell)), Chargeable: judge,
+		KeyWindow: c.KeyWindow,
 	})
 	sources, err := webhookSources(c, log)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/drift"
+	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/reconcile"
@@ -22,10 +23,12 @@ const (
 	// looksAllowance is what the looks in hand may take beyond the provider's
 	// timeouts of their two questions.
 	looksAllowance = 5 * time.Second
+	// sweeperStopWait is for one step of a few milliseconds, whose statement is canceled.
+	sweeperStopWait = time.Second
 )
 
-// Reconciler finds out what became of operations that nobody knows about, until
-// ctx ends. Then it finishes the looks in hand.
+// Reconciler finds out what became of operations that nobody knows about, and sweeps
+// old keys, until ctx ends. Then it finishes the looks in hand.
 func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error {
 	r, err := open(ctx, "reconciler", c.Service, reconcilerConnsMax, log)
 	if err != nil {
@@ -44,6 +47,7 @@ func Reconciler(ctx context.Context, c config.Reconciler, log *zap.Logger) error
 	parts := []lifecycle.Part{
 		{Name: "reconciler", Run: endless(reconciler.Run), StopWait: 2*c.Timeout + looksAllowance},
 		{Name: "webhooks", Run: endless(events.Run), StopWait: c.Timeout + looksAllowance},
+		{Name: "key sweeper", Run: endless(idempotency.Sweeper{Pool: r.pool, Window: c.KeyWindow, Log: log}.Run), StopWait: sweeperStopWait},
 		committing("webhooks' applier", events.RunApplier),
 		committing("applier", applier.Run),
 	}

@@ -137,8 +137,8 @@ var packages = arrows{
 		// Processes.
 		{
 			pkg: "internal/app",
-			imports: "internal/accept internal/casework internal/config internal/drift internal/evidence internal/httpapi internal/kafka " +
-				"internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres internal/provider " +
+			imports: "internal/accept internal/casework internal/config internal/drift internal/evidence internal/httpapi internal/idempotency " +
+				"internal/kafka internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres internal/provider " +
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
 				"pkg/event pkg/money pkg/payment",
 			modules: "kgo pgx uuid x509roots zap",
