@@ -43,25 +43,12 @@ func (a accounts) close() {
 }
 
 // chargeable refuses at intake what the provider would have to refuse later (I10).
-// An account that intake does not know is not judged: its payments wait, visibly,
-// until a worker serves it.
 func chargeable(c config.Accounts) (func(account string, a money.Amount) error, error) {
-	declared := map[string]provider.Capabilities{}
+	byAccount := make(map[string]string, len(c.List))
 	for _, account := range c.List {
-		capabilities, err := connectors.Declared(account.Connector)
-		if err != nil {
-			return nil, err
-		}
-		declared[account.Name] = capabilities
+		byAccount[account.Name] = account.Connector
 	}
-	return func(account string, a money.Amount) error {
-		capabilities, known := declared[account]
-		if !known {
-			return nil
-		}
-		_, err := capabilities.Units(a)
-		return err
-	}, nil
+	return connectors.Chargeable(byAccount)
 }
 
 // What config cannot know: which connectors there are, and what a lease is for.

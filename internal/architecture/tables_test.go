@@ -88,9 +88,9 @@ var packages = arrows{
 		{pkg: "internal/documents", imports: "internal/httpapi", modules: "huma"}, // writes the documents
 		{
 			pkg: "internal/httpapi",
-			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
+			imports: "internal/accept internal/await internal/idempotency internal/merchant internal/operation internal/postgres " +
 				"internal/problem internal/provider internal/vocabulary internal/webhook pkg/payment schema",
-			modules: "huma pgx uuid zap",
+			modules: "huma lru pgx rate uuid zap",
 			tests:   "internal/provider/simulated internal/pspsim",
 		},
 		{

@@ -1,0 +1,3 @@
+UPDATE shop.customer_order
+SET payment_id = $2
+WHERE id = $1
