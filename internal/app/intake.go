@@ -43,6 +43,7 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	api := httpapi.New(httpapi.Config{
 		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Log: log,
 		Webhooks: webhook.NewReceiver(r.pool, sources, time.Now, log),
+		Limit:    merchant.Limit{PerSecond: c.RateLimit, Burst: c.Burst()},
 	})
 	server, err := httpapi.NewServer(api, log)
 	if err != nil {

@@ -31,6 +31,9 @@ const (
 	// leaseDefault is the provider's timeout with room for a loaded machine. It is
 	// also how long a payment waits after its worker died.
 	leaseDefault = 15 * time.Second
+	// rateLimitDefault is far above what one merchant's customers do, and keeps a client
+	// that runs in circles from taking the whole process.
+	rateLimitDefault = 1000
 	// driftIntervalDefault is about how long a difference from a provider's list goes
 	// unseen at most. Inquiries and webhooks find nearly everything within seconds; six
 	// hours are within a working day, and long enough that a scan does not read its
@@ -107,6 +110,12 @@ type Intake struct {
 	Accounts
 	Keys
 	HTTPAddr Addr `env:"HTTP_ADDR"`
+	// RateLimit is how many requests per second each merchant may send to this process in
+	// the long run, reads and others counted apart; 0 is no limit. A merchant's own
+	// limit goes before it.
+	RateLimit int `env:"RATE_LIMIT"`
+	// RateBurst is how many may come at once. 0: twice the rate.
+	RateBurst int `env:"RATE_BURST"`
 	// WebhookSecrets are in the order of the accounts, with an empty item where an
 	// account has none: its webhooks are refused. Without the variable all are.
 	WebhookSecrets SecretsList `env:"PROVIDER_WEBHOOK_SECRETS" secret:"true"`
@@ -114,7 +123,7 @@ type Intake struct {
 
 func (c Intake) withDefaults() Intake {
 	c.Service, c.Keys = c.Service.withDefaults(intakeAdminDefault), c.Keys.withDefaults()
-	c.HTTPAddr = httpAddrDefault
+	c.HTTPAddr, c.RateLimit = httpAddrDefault, rateLimitDefault
 	return c
 }
 

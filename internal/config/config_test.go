@@ -302,3 +302,31 @@ func TestI12_AKeyAnswersForOneToThreeDays(t *testing.T) {
 		require.ErrorContains(t, err, "from 24h to 72h")
 	}
 }
+
+func TestI13_TheRateLimitHasADefaultAndCanBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	load := func(changes ...string) (config.Intake, error) {
+		return config.Load[config.Intake](append(changes, "PAYONCE_DATABASE_URL="+databaseURL, "PAYONCE_PROVIDER=card=simulated"))
+	}
+	for _, c := range []struct {
+		environ     []string
+		rate, burst int
+	}{
+		{nil, 1000, 2000},
+		{[]string{"PAYONCE_RATE_LIMIT=5"}, 5, 10},
+		{[]string{"PAYONCE_RATE_LIMIT=5", "PAYONCE_RATE_BURST=7"}, 5, 7},
+		{[]string{"PAYONCE_RATE_LIMIT=0"}, 0, 0},
+	} {
+		got, err := load(c.environ...)
+		require.NoError(t, err)
+		require.Equal(t, []int{c.rate, c.burst}, []int{got.RateLimit, got.Burst()}, "%v", c.environ)
+	}
+	for says, environ := range map[string][]string{
+		"PAYONCE_RATE_LIMIT is -1":  {"PAYONCE_RATE_LIMIT=-1"},
+		"PAYONCE_RATE_BURST is -1":  {"PAYONCE_RATE_BURST=-1"},
+		"which is no limit: remove": {"PAYONCE_RATE_LIMIT=0", "PAYONCE_RATE_BURST=5"},
+	} {
+		_, err := load(environ...)
+		require.ErrorContains(t, err, says)
+	}
+}

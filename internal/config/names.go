@@ -23,6 +23,8 @@ var help = map[string]string{
 	"KAFKA_BROKERS":        "HOST:PORT of one or more brokers, separated by commas",
 	"TOPIC_PREFIX":         "what the names of the shared topics begin with, such as payonce",
 	"HTTP_ADDR":            "HOST:PORT that serves the API, such as :8080",
+	"RATE_LIMIT":           "the requests per second that each merchant may send to this process, such as 1000; 0 for no limit",
+	"RATE_BURST":           "the requests that each merchant may send at once, such as 2000; twice PAYONCE_RATE_LIMIT without it",
 	"ADMIN_ADDR":           "HOST:PORT that serves /livez and /readyz, such as :9080",
 	"CELL":                 "the name of this database with its services, such as main",
 	"LOG_LEVEL":            "debug, info, warn or error",

@@ -34,7 +34,35 @@ func (c Intake) relations() []string {
 		problems = append(problems, fmt.Sprintf("PAYONCE_PROVIDER lists %d accounts and PAYONCE_PROVIDER_WEBHOOK_SECRETS those of %d: "+
 			"give the secrets of each account, in the same order, and an empty item where it has none", accounts, lists))
 	}
+	return append(problems, c.rateProblems()...)
+}
+
+// rateMax and burstMax keep a typing mistake from being a limit.
+const (
+	rateMax  = 100_000
+	burstMax = 1_000_000
+)
+
+func (c Intake) rateProblems() []string {
+	var problems []string
+	if c.RateLimit < 0 || c.RateLimit > rateMax {
+		problems = append(problems, fmt.Sprintf("PAYONCE_RATE_LIMIT is %d: set it to 1 to %d, or to 0 for no limit", c.RateLimit, rateMax))
+	}
+	if c.RateBurst < 0 || c.RateBurst > burstMax {
+		problems = append(problems, fmt.Sprintf("PAYONCE_RATE_BURST is %d: set it to 1 to %d, or leave it out", c.RateBurst, burstMax))
+	}
+	if c.RateLimit == 0 && c.RateBurst > 0 {
+		problems = append(problems, "PAYONCE_RATE_BURST is set and PAYONCE_RATE_LIMIT is 0, which is no limit: remove one of them")
+	}
 	return problems
+}
+
+// Burst is RateBurst with its default.
+func (c Intake) Burst() int {
+	if c.RateBurst == 0 {
+		return 2 * c.RateLimit
+	}
+	return c.RateBurst
 }
 
 // SecretsOf returns the webhook secrets of the account at an index of List. The

@@ -42,18 +42,24 @@ type Config struct {
 	Merchants *merchant.Directory
 	Committer *accept.Committer // its Run must be running
 	Webhooks  *webhook.Receiver
-	Log       *zap.Logger
+	// Limit bounds the requests of each merchant that has no limit of its own. Zero: none.
+	Limit merchant.Limit
+	Log   *zap.Logger
 }
 
 type api struct {
 	Config
+	limits           *limits
 	inFlight         chan struct{}
 	webhooksInFlight chan struct{}
 }
 
 // New returns the handler of the API.
 func New(c Config) http.Handler {
-	a := &api{Config: c, inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax)}
+	a := &api{
+		Config: c, limits: newLimits(c.Limit),
+		inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax),
+	}
 	mux := http.NewServeMux()
 	a.register(mux, routes())
 	mux.Handle("/", a.endpoint(notFound))
@@ -87,11 +93,15 @@ func bounded(a *api, inFlight chan struct{}, serve endpoint) http.Handler {
 	})
 }
 
-// authenticated looks at nothing of a request before it knows whose it is.
+// authenticated looks at nothing of a request before it knows whose it is, and that
+// this merchant is not too fast.
 func (a *api) authenticated(serve merchantEndpoint) http.Handler {
 	return a.endpoint(func(w http.ResponseWriter, r *http.Request) error {
-		m, err := a.authenticate(r)
+		m, err := a.authenticate(w, r)
 		if err != nil {
+			return err
+		}
+		if err := a.admit(w, r, m); err != nil {
 			return err
 		}
 		return serve(w, r, m)

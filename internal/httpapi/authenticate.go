@@ -12,7 +12,7 @@ import (
 
 // authenticate finds the merchant by the Authorization header.
 // Source: RFC 6750, section 2.1; the scheme's name has no case (RFC 9110, 11.1).
-func (a *api) authenticate(r *http.Request) (merchant.Merchant, error) {
+func (a *api) authenticate(w http.ResponseWriter, r *http.Request) (merchant.Merchant, error) {
 	lines := r.Header.Values("Authorization")
 	if len(lines) != 1 {
 		return merchant.Merchant{}, problem.Unauthorized.Failure("Send one header Authorization: Bearer API-KEY.")
@@ -24,6 +24,9 @@ func (a *api) authenticate(r *http.Request) (merchant.Merchant, error) {
 	m, err := a.Merchants.Authenticate(r.Context(), strings.TrimLeft(key, " "))
 	if errors.Is(err, merchant.ErrUnknownKey) {
 		return merchant.Merchant{}, problem.Unauthorized.Failure("The API key is not valid.")
+	}
+	if errors.Is(err, merchant.ErrTooManyStrangers) {
+		return merchant.Merchant{}, tooFast(w, 0, "Too many unknown API keys are being tried here.")
 	}
 	if err != nil {
 		return merchant.Merchant{}, fmt.Errorf("authenticating: %w", err)
