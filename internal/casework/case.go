@@ -25,6 +25,7 @@ import (
 	"github.com/payonce/payonce/internal/ledger"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // Errors that callers branch on.
@@ -58,7 +59,7 @@ type Plan string
 // The plans. A refund or void is of the provider's movement and none of the
 // payment's own refunds.
 const (
-	PlanAdopt  Plan = "adopt"  // the payment becomes captured, while nobody else holds its invoice
+	PlanAdopt  Plan = "adopt"  // the payment becomes captured, while nobody else holds its invoice; or the refund succeeded, within the payment
 	PlanRefund Plan = "refund" // the money goes back
 	PlanVoid   Plan = "void"   // the money goes back, where the provider cannot refund
 	PlanPerson Plan = "person" // no rule decides it
@@ -90,10 +91,12 @@ const (
 	Corrected Resolution = "corrected"
 )
 
-// Case is one contradiction about one charge.
+// Case is one contradiction about one charge, or one merchant's refund. Of a refund
+// "captured" means that the provider gave the money back.
 type Case struct {
 	ID, PaymentID uuid.UUID
-	OperationID   uuid.UUID // the charge
+	OperationID   uuid.UUID    // the charge or refund
+	Of            payment.Kind // of that operation
 	Kind          Kind
 
 	ProviderAccount string
@@ -126,7 +129,9 @@ type Standing struct {
 
 // Held is the money of the case, as the ledger books it.
 func (c Case) Held() ledger.Held {
-	return ledger.Held{CaseID: c.ID, OperationID: c.OperationID, ProviderAccount: c.ProviderAccount, Amount: c.Amount}
+	return ledger.Held{
+		CaseID: c.ID, OperationID: c.OperationID, ProviderAccount: c.ProviderAccount, Amount: c.Amount, WentOut: c.Of == payment.KindRefund,
+	}
 }
 
 // Actor is who moved a case.

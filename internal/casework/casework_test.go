@@ -101,7 +101,9 @@ func TestR7_CasesAreKeptThroughATransactionPooler(t *testing.T) {
 	require.NoError(t, err)
 	due, err := casework.TakeDue(t.Context(), pool, []string{fixture.Account}, 10, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, []casework.Due{{CaseID: c.ID, PaymentID: p.PaymentID, OperationID: p.OperationID, Plan: casework.PlanRefund, Version: 2}}, due)
+	require.Equal(t, []casework.Due{{
+		CaseID: c.ID, PaymentID: p.PaymentID, OperationID: p.OperationID, Plan: casework.PlanRefund, Version: 2, Of: payment.KindCharge,
+	}}, due)
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		_, err := publisher.CarryOut(context.WithoutCancel(t.Context()), tx, due[0], provider.Capabilities{Refunds: true})
 		return err

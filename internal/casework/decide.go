@@ -132,6 +132,8 @@ func ownMovement(charge operation.Locked) string {
 // nothing names it; tried are the refunds and voids of the case.
 func (c Case) Refundable(own string, tried []operation.Compensation) error {
 	switch {
+	case c.Of == payment.KindRefund:
+		return fmt.Errorf("what was refunded is not given back: %w", ErrDoesNotFit)
 	case !c.Suspended:
 		return fmt.Errorf("it holds no money: %w", ErrDoesNotFit)
 	case c.ProviderObjectID == "":
@@ -142,10 +144,13 @@ func (c Case) Refundable(own string, tried []operation.Compensation) error {
 	return untouched(tried)
 }
 
-// Adoptable says why a charge cannot adopt the case's money, or is nil.
-func (c Case) Adoptable(charge operation.Locked, tried []operation.Compensation) error {
-	if c.Kind != CapturedAfterFailed || !c.Suspended || c.Amount != charge.Amount || charge.State == payment.OperationSucceeded {
-		return fmt.Errorf("only a failed charge of exactly this amount can be adopted: %w", ErrDoesNotFit)
+// Adoptable says why a charge or refund cannot adopt the case's money, or is nil.
+func (c Case) Adoptable(about operation.Locked, tried []operation.Compensation) error {
+	if c.Kind != CapturedAfterFailed || !c.Suspended || c.Amount != about.Amount || about.State == payment.OperationSucceeded {
+		return fmt.Errorf("only what failed and was of exactly this amount can be adopted: %w", ErrDoesNotFit)
+	}
+	if about.RefundReference != nil && !about.FitsRefund() {
+		return fmt.Errorf("the payment's refunds would exceed what was captured: %w", ErrDoesNotFit)
 	}
 	return untouched(tried)
 }

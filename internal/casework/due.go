@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // Due is a case whose next step one reconciler takes now.
@@ -17,6 +18,7 @@ type Due struct {
 	CaseID, PaymentID, OperationID uuid.UUID
 	Plan                           Plan
 	Version                        int64
+	Of                             payment.Kind // of the operation
 }
 
 //go:embed take_due.sql

@@ -23,7 +23,7 @@ var listSQL string
 //go:embed history.sql
 var historySQL string
 
-// OfOperations returns all cases of the given charges, and those with the given
+// OfOperations returns all cases of the given charges and refunds, and those with the given
 // ids. Whoever moves them reads them while holding their payments.
 func OfOperations(ctx context.Context, q operation.Querier, charges, ids []uuid.UUID) ([]Case, error) {
 	rows, err := q.Query(ctx, ofOperationsSQL, charges, ids)
@@ -112,7 +112,8 @@ func collect(rows pgx.Rows) ([]Case, error) {
 		var minor *int64
 		var currency *money.Currency
 		err := row.Scan(&c.ID, &c.PaymentID, &c.OperationID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.Suspended,
-			&c.State, &c.Plan, &c.Resolution, &c.WaitsFor, &c.ProviderObjectID, &c.Version, &c.NextStepAt, &c.CreatedAt, &c.UpdatedAt, &c.MovedBy)
+			&c.State, &c.Plan, &c.Resolution, &c.WaitsFor, &c.ProviderObjectID, &c.Version, &c.NextStepAt, &c.CreatedAt, &c.UpdatedAt, &c.MovedBy,
+			&c.Of)
 		if err == nil {
 			c.Amount, err = postgres.Amount(minor, currency)
 		}

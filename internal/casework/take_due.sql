@@ -16,4 +16,5 @@ UPDATE payment_case c
 SET next_step_at = payonce_now() + $3::interval
 FROM wanted
 WHERE c.id = wanted.id
-RETURNING c.id, c.payment_id, c.operation_id, c.plan, c.version
+RETURNING c.id, c.payment_id, c.operation_id, c.plan, c.version,
+    (SELECT o.kind FROM operation o WHERE o.id = c.operation_id)

@@ -68,11 +68,23 @@ func Charge(operation, merchant uuid.UUID, providerAccount string, amount money.
 	}
 }
 
-// Held is money of a case that stands in suspense, or shall.
+// Refund books a merchant's refund, the reverse of its charge.
+func Refund(operation, merchant uuid.UUID, providerAccount string, amount money.Amount) Posting {
+	return Charge(operation, merchant, providerAccount, amount).reversed()
+}
+
+func (p Posting) reversed() Posting {
+	p.Debit, p.Credit = p.Credit, p.Debit
+	return p
+}
+
+// Held is money of a case that stands in suspense, or shall. What is said of it below
+// is of money that came; of money that went out everything is booked in reverse.
 type Held struct {
-	CaseID, OperationID uuid.UUID // OperationID is the charge that the case is about
+	CaseID, OperationID uuid.UUID // OperationID is the charge or refund that the case is about
 	ProviderAccount     string
 	Amount              money.Amount // what the provider said
+	WentOut             bool         // the case is about a refund
 }
 
 // Suspend books what the provider says it took: it owes us, we do not know whom we owe.
@@ -98,7 +110,11 @@ func (h Held) GiveBack(compensation uuid.UUID) Posting {
 }
 
 func (h Held) posting(purpose Purpose, debit, credit string) Posting {
-	return Posting{OperationID: h.OperationID, Purpose: purpose, CaseID: h.CaseID, Debit: debit, Credit: credit, Amount: h.Amount}
+	p := Posting{OperationID: h.OperationID, Purpose: purpose, CaseID: h.CaseID, Debit: debit, Credit: credit, Amount: h.Amount}
+	if h.WentOut {
+		return p.reversed()
+	}
+	return p
 }
 
 //go:embed open_accounts.sql

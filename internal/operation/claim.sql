@@ -22,17 +22,20 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                                 FROM attempt a
                                                                 WHERE a.operation_id = o.id
                                                                   AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)')))
-                               -- What gives a case's money back is sent to the account that took it, and
-                               -- not while another one of the case may have given it back.
+                               -- What gives money back is sent to the account that took it.
+                               AND NOT (o.kind <> 'charge'
+                                   AND EXISTS (SELECT
+                                               FROM operation charge
+                                                        JOIN attempt a ON a.operation_id = charge.id
+                                               WHERE charge.payment_id = o.payment_id
+                                                 AND charge.kind = 'charge'
+                                                 AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)')))
+                               -- A case's money does not go back while another one of the case may have
+                               -- given it back.
                                AND NOT (o.case_id IS NOT NULL
-                                   AND (EXISTS (SELECT
-                                                FROM payment_case k
-                                                         JOIN attempt a ON a.operation_id = k.operation_id
-                                                WHERE k.id = o.case_id
-                                                  AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)'))
-                                       OR EXISTS (SELECT
-                                                  FROM operation other
-                                                  WHERE other.case_id = o.case_id AND other.id <> o.id AND provider_may_hold(other.id))))
+                                   AND EXISTS (SELECT
+                                               FROM operation other
+                                               WHERE other.case_id = o.case_id AND other.id <> o.id AND provider_may_hold(other.id)))
                              ORDER BY p.id, o.id
                                  FOR UPDATE OF p, o),
      claimed AS (

@@ -23,6 +23,8 @@ type Locked struct {
 	Amount                    money.Amount
 	ChargeBefore              *time.Time
 	CaseID                    *uuid.UUID // of a compensation: the case whose money it gives back
+	RefundReference           *string    // of a merchant's refund: the merchant's name for it
+	CreatedAt                 time.Time
 
 	Standing
 
@@ -61,9 +63,9 @@ type Payment struct {
 	Amount                 money.Amount
 	InvoiceID, PaymentType string
 	ExternalReference      *string
-	Refunded               money.Amount
+	Refunded               money.Amount // the sum of merchants' refunds that have not failed
 	CreatedAt              time.Time
-	Context                event.Context
+	Context                event.Context // of a merchant's refund: its own request's
 }
 
 //go:embed lock.sql
@@ -129,14 +131,14 @@ func scanLocked(row pgx.CollectableRow) (Locked, error) {
 	var currency money.Currency
 	err := row.Scan(&l.ID, &l.PaymentID, &l.MerchantID, &l.Kind, &l.ProviderAccount, &minor, &currency, &l.ChargeBefore,
 		&l.State, &l.Reason, &l.Fence, &l.LeaseUntil, &l.NextAttemptAt, &l.ResendFence, &l.NextCheckAt, &l.Checks,
-		&l.OpenSince, &l.WaitsFor, &l.ProviderObjectID, &l.CaseID,
+		&l.OpenSince, &l.WaitsFor, &l.ProviderObjectID, &l.CaseID, &l.RefundReference, &l.CreatedAt,
 		&l.Payment.State, &l.Payment.Reason, &paymentMinor, &l.Payment.InvoiceID, &l.Payment.PaymentType,
 		&l.Payment.ExternalReference, &refunded, &l.Payment.CreatedAt,
 		&l.Payment.Context.TraceParent, &l.Payment.Context.CorrelationID, &l.Payment.Context.IdempotencyKey, &l.Now)
 	if err != nil {
 		return Locked{}, err
 	}
-	l.Now, l.Payment.CreatedAt = l.Now.UTC(), l.Payment.CreatedAt.UTC()
+	l.Now, l.CreatedAt, l.Payment.CreatedAt = l.Now.UTC(), l.CreatedAt.UTC(), l.Payment.CreatedAt.UTC()
 	if l.Amount, err = money.New(minor, currency); err != nil {
 		return Locked{}, err
 	}

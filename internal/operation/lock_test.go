@@ -32,7 +32,7 @@ func TestALockedOperationIsAllThatIsStored(t *testing.T) {
 	require.WithinDuration(t, time.Now(), row.Now, time.Minute)
 	require.Equal(t, operation.Locked{
 		ID: p.OperationID, PaymentID: p.PaymentID, MerchantID: p.MerchantID, Kind: payment.KindCharge, ProviderAccount: fixture.Account,
-		Amount: p.Amount, ChargeBefore: row.ChargeBefore, Now: row.Now,
+		Amount: p.Amount, ChargeBefore: row.ChargeBefore, CreatedAt: row.CreatedAt, Now: row.Now,
 		Standing: operation.Standing{State: payment.OperationCreated, NextAttemptAt: row.NextAttemptAt, WaitsFor: operation.Machine},
 		Payment: operation.Payment{
 			State: payment.StateCreated, Amount: p.Amount, InvoiceID: p.InvoiceID, PaymentType: p.PaymentType,

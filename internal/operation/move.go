@@ -26,6 +26,7 @@ func (m Move) After() Locked {
 	if after.Kind == payment.KindCharge {
 		after.Payment.State, after.Payment.Reason = m.To.State.PaymentState(), m.To.Reason
 	}
+	after.Payment.Refunded = m.refunded()
 	return after
 }
 
@@ -42,8 +43,8 @@ var releaseIdentitiesSQL string
 var lockIdentitiesSQL string
 
 // QueueMoves adds the statements that make the moves to a batch: operations,
-// then the payments above moved charges, then the release of the identities of
-// payments that failed or were canceled. When the batch runs, a row that is not
+// then the payments above moved charges, the sums of refunds, and the release of the
+// identities of payments that failed or were canceled. When the batch runs, a row that is not
 // where it was read ends it with ErrMoved; a move that nothing proves ends it
 // with the database's refusal. One operation may appear once in a call.
 func QueueMoves(batch *pgx.Batch, moves []Move) {
@@ -51,6 +52,7 @@ func QueueMoves(batch *pgx.Batch, moves []Move) {
 		return
 	}
 	batch.Queue(moveSQL, moveColumns(moves)...).Exec(expectTouched("moving operations", len(moves)))
+	queueRefunded(batch, moves)
 	var shown []Move
 	var released []uuid.UUID
 	for _, m := range moves {

@@ -73,14 +73,18 @@ func (l Locked) View() payment.View {
 		InvoiceID: l.Payment.InvoiceID, PaymentType: l.Payment.PaymentType, ExternalReference: l.Payment.ExternalReference,
 		Reason: l.Payment.Reason, CreatedAt: l.Payment.CreatedAt, UpdatedAt: l.Now,
 	}
-	next := l.NextCheckAt
-	if next == nil {
-		next = l.NextAttemptAt
+	return dressed(v, l.Payment.Amount, l.Payment.Refunded, l.next())
+}
+
+// next is when something happens to the operation next.
+func (l Locked) next() *time.Time {
+	switch {
+	case l.NextCheckAt != nil:
+		return l.NextCheckAt
+	case l.NextAttemptAt != nil:
+		return l.NextAttemptAt
 	}
-	if next == nil {
-		next = l.LeaseUntil
-	}
-	return dressed(v, l.Payment.Amount, l.Payment.Refunded, next)
+	return l.LeaseUntil
 }
 
 func dressed(v payment.View, amount, refunded money.Amount, next *time.Time) payment.View {

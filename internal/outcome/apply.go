@@ -63,7 +63,7 @@ func locksOf(outcomes []Outcome) locks {
 // lockAll takes every lock in the global order (keys, identities of payments
 // that could fail, payments, operations) and then reads what is known.
 func lockAll(ctx context.Context, tx pgx.Tx, l locks) (map[uuid.UUID]*known, error) {
-	if err := idempotency.LockByResource(ctx, tx, l.payments); err != nil {
+	if err := idempotency.LockByResource(ctx, tx, slices.Concat(l.payments, l.operations)); err != nil {
 		return nil, err
 	}
 	if err := operation.LockIdentities(ctx, tx, l.mayFail); err != nil {
@@ -181,6 +181,7 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 			return result, err
 		}
 		k.row = m.After()
+		g.share(k)
 	}
 	steps, about := k.follow(o, result.From)
 	if err := w.follow(k, steps); err != nil {
@@ -192,6 +193,18 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 		result.CaseID = about.ID
 	}
 	return result, nil
+}
+
+// share lets the other operations of the payment know what its refunds come to now.
+func (g *group) share(k *known) {
+	if k.row.RefundReference == nil {
+		return
+	}
+	for _, other := range g.locked {
+		if other.row.PaymentID == k.row.PaymentID {
+			other.row.Payment.Refunded = k.row.Payment.Refunded
+		}
+	}
 }
 
 // withdraw cancels what waits to give back the same money once more, before the one
@@ -222,18 +235,28 @@ func (p Publisher) collect(w *writes, depth int, m operation.Move) error {
 		return err
 	}
 	after := m.After()
-	if after.Kind != payment.KindCharge || !after.State.Final() {
+	if after.CaseID != nil || !after.State.Final() {
 		return nil
 	}
 	if after.State == payment.OperationSucceeded {
 		w.book(after)
 	}
-	body, err := after.View().Encode()
+	answer, err := finalAnswer(after)
 	if err != nil {
 		return err
 	}
-	w.answers = append(w.answers, idempotency.Answer{ResourceID: after.PaymentID, Status: finalStatus, Body: body})
+	w.answers = append(w.answers, answer)
 	return nil
+}
+
+// finalAnswer is what every repeat of the request gets from now on.
+func finalAnswer(l operation.Locked) (idempotency.Answer, error) {
+	if l.RefundReference != nil {
+		body, err := l.RefundView().Encode()
+		return idempotency.Answer{ResourceID: l.ID, Status: finalStatus, Body: body}, err
+	}
+	body, err := l.View().Encode()
+	return idempotency.Answer{ResourceID: l.PaymentID, Status: finalStatus, Body: body}, err
 }
 
 // tellOf adds a move to the payment's history, with its event.
@@ -246,6 +269,6 @@ func (p Publisher) tellOf(w *writes, m operation.Move) error {
 	return nil
 }
 
-// finalStatus answers every repeat of a request whose payment is final, whatever
+// finalStatus answers every repeat of a request whose payment or refund is final, whatever
 // the outcome: 201, the outcome stands in the body's state (I4).
 const finalStatus = 201

@@ -14,9 +14,9 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-// CarryOut takes a case's next step: its payment adopts the money, or a refund or void
-// of it is ordered, or a person is asked because neither is possible. It returns the
-// case as it stands then.
+// CarryOut takes a case's next step: its payment or refund adopts the money, or a refund
+// or void of it is ordered, or a person is asked because neither is possible. It returns
+// the case as it stands then.
 //
 // The money is adopted only while no other live payment holds the invoice and the
 // external reference, both of which are held again in the same transaction; otherwise
@@ -25,7 +25,7 @@ import (
 // ErrMoved, and nothing happens. On any error the caller must roll back: the invoice may be held already.
 func (p Publisher) CarryOut(ctx context.Context, tx pgx.Tx, due casework.Due, can provider.Capabilities) (casework.Case, error) {
 	holder := uuid.Nil
-	if due.Plan == casework.PlanAdopt {
+	if due.Plan == casework.PlanAdopt && due.Of != payment.KindRefund {
 		var err error
 		if holder, err = operation.HoldAgain(ctx, tx, due.PaymentID); err != nil {
 			return casework.Case{}, err
@@ -48,7 +48,7 @@ func (p Publisher) CarryOut(ctx context.Context, tx pgx.Tx, due casework.Due, ca
 		return casework.Case{}, err
 	}
 	var w writes
-	c := carrying{free: holder == due.PaymentID, lost: bumped && lostSince(f.Case, newest), can: can}
+	c := carrying{free: holder == due.PaymentID || due.Of == payment.KindRefund, lost: bumped && lostSince(f.Case, newest), can: can}
 	if err := p.carry(&w, k, f, c); err != nil {
 		return casework.Case{}, err
 	}
@@ -71,7 +71,7 @@ func (k *known) fileWith(id uuid.UUID) *file {
 
 // carrying is what a step needs to know besides the case.
 type carrying struct {
-	free bool // the payment holds its invoice and its reference
+	free bool // the payment holds its invoice and its reference, or keeps them as it is captured
 	lost bool // commits were lost since the case last moved, and maybe a refund of it with them
 	can  provider.Capabilities
 }
@@ -145,6 +145,9 @@ func (k *known) doubt(f *file) string {
 		return reasonOwnInDoubt
 	case k.row.State != payment.OperationSucceeded && f.Plan == casework.PlanAdopt &&
 		(provable == nil || f.Adoptable(k.row, f.compensations) != nil):
+		if k.row.RefundReference != nil && !k.row.FitsRefund() {
+			return reasonBeyondLimit
+		}
 		return reasonMayBeGivenBack
 	}
 	return ""

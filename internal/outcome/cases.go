@@ -40,6 +40,7 @@ const (
 	reasonDenied          = "denied-since"      // the provider's newest word about the movement is a no
 	reasonOwnInDoubt      = "charge-in-doubt"   // it could be the only money that the payment has
 	reasonMayBeGivenBack  = "may-be-given-back" // what would be adopted may have gone back
+	reasonBeyondLimit     = "beyond-captured"   // with it, more would be refunded than was captured
 )
 
 // words are an outcome's evidence: what was learned, and each further movement that
@@ -66,7 +67,7 @@ func (k *known) follow(o Outcome, from payment.OperationState) (steps []step, ab
 	if k.row.CaseID != nil {
 		return k.followCompensation(o, from)
 	}
-	if k.row.Kind != payment.KindCharge || o.NotSent {
+	if (k.row.Kind != payment.KindCharge && k.row.RefundReference == nil) || o.NotSent {
 		return nil, nil
 	}
 	for _, word := range o.words() {
@@ -109,7 +110,8 @@ func (k *known) followCompensation(o Outcome, from payment.OperationState) (step
 	return steps, about
 }
 
-// followWord decides about one piece of evidence of a charge.
+// followWord decides about one piece of evidence of a charge, or of a merchant's refund,
+// which is judged in the same way.
 func (k *known) followWord(e evidence.Evidence, from payment.OperationState) ([]step, *file) {
 	if e.Verdict != payment.VerdictCaptured {
 		if from != payment.OperationSucceeded || !k.denies(e) {
@@ -168,7 +170,7 @@ func (k *known) openCase(kind casework.Kind, e evidence.Evidence, suspended bool
 		}
 	}
 	f := &file{Case: casework.Case{
-		PaymentID: k.row.PaymentID, OperationID: k.row.ID, Kind: kind, ProviderAccount: k.row.ProviderAccount,
+		PaymentID: k.row.PaymentID, OperationID: k.row.ID, Of: k.row.Kind, Kind: kind, ProviderAccount: k.row.ProviderAccount,
 		Amount: said, Suspended: suspended, MovedBy: operation.Machine,
 		Standing: casework.Standing{
 			State: casework.Open, Plan: k.plan(kind, e, suspended), WaitsFor: operation.Machine, ProviderObjectID: e.ProviderObjectID, Version: 1,

@@ -152,7 +152,7 @@ func (k known) onOwnNo(o Outcome, chance float64) []operation.Standing {
 	if !k.allSpokeForThemselves() || k.closing() || k.row.State == payment.OperationPending || k.providerMayHold() {
 		return k.stillOpen(o, chance)
 	}
-	if k.row.CaseID != nil && o.hopeless() {
+	if k.row.Kind != payment.KindCharge && o.hopeless() {
 		return k.giveUp(o, chance)
 	}
 	return k.backToCreated(o, chance)
@@ -195,8 +195,8 @@ func (o Outcome) hopeless() bool {
 	return o.Learned.Reason == provider.ReasonInvalidOperation || o.Learned.Reason == provider.ReasonUnsupported
 }
 
-// giveUp fails a refund or void of a case that cannot be sent, so that a person may
-// decide about the case. Where a late copy of an earlier attempt could still be taken,
+// giveUp fails a refund or void that cannot be sent, so that a person may decide about
+// its case, and a merchant learns it. Where a late copy of an earlier attempt could still be taken,
 // the provider is asked first.
 func (k known) giveUp(o Outcome, chance float64) []operation.Standing {
 	if !k.closed() {

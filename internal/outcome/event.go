@@ -16,12 +16,23 @@ type Publisher struct {
 	Source string // event.Source(cell)
 }
 
-// eventType returns the type that tells of a charge's new state, or "" when
-// nobody is told: a charge that goes back to created is our own affair.
-func eventType(kind payment.Kind, state payment.OperationState) event.Type {
-	if kind != payment.KindCharge {
-		return ""
+// eventType returns the type that tells of an operation's new state, or "" when
+// nobody is told: a charge that goes back to created is our own affair, and so is all
+// of a compensation. Of a merchant's refund the end is told.
+func eventType(l operation.Locked) event.Type {
+	switch {
+	case l.Kind == payment.KindCharge:
+		return chargeEvent(l.State)
+	case l.RefundReference == nil:
+	case l.State == payment.OperationSucceeded:
+		return event.RefundCompleted
+	case l.State == payment.OperationFailed:
+		return event.RefundFailed
 	}
+	return ""
+}
+
+func chargeEvent(state payment.OperationState) event.Type {
 	switch state {
 	case payment.OperationPending:
 		return event.PaymentPending
@@ -48,11 +59,15 @@ func (p Publisher) tell(m operation.Move) (operation.History, error) {
 	if after.Reason != nil {
 		h.Reason = *after.Reason
 	}
-	kind := eventType(after.Kind, after.State)
+	kind := eventType(after)
 	if kind == "" {
 		return h, nil
 	}
-	payload, err := event.Encode(data(after))
+	var data any = after.Outcome()
+	if after.RefundReference != nil {
+		data = after.Refunded()
+	}
+	payload, err := event.Encode(data)
 	if err != nil {
 		return h, fmt.Errorf("telling of payment %s: %w", after.PaymentID, err)
 	}
@@ -66,13 +81,4 @@ func (p Publisher) tell(m operation.Move) (operation.History, error) {
 	}
 	h.Event.Context.CausationID = after.ID.String()
 	return h, nil
-}
-
-func data(l operation.Locked) event.Outcome {
-	return event.Outcome{
-		PaymentID: l.PaymentID, OperationID: l.ID, MerchantID: l.MerchantID, State: l.Payment.State, Reason: l.Reason,
-		InvoiceID: l.Payment.InvoiceID, PaymentType: l.Payment.PaymentType, ExternalReference: l.Payment.ExternalReference,
-		Amount: l.Amount.Decimal(), AmountMinor: fmt.Sprint(l.Amount.Minor()), Currency: l.Amount.Currency(),
-		Provider: l.ProviderAccount, ProviderObjectID: l.ProviderObjectID, OccurredAt: l.Now,
-	}
 }

@@ -18,12 +18,23 @@ func (k *known) plan(kind casework.Kind, e evidence.Evidence, suspended bool) ca
 		return casework.PlanPerson
 	case k.dismissedUnnamed(e.Amount):
 		return casework.PlanPerson // who may have sent this very money back by hand
+	case k.row.RefundReference != nil:
+		return k.planRefund(kind, e)
 	case kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount:
 		return casework.PlanAdopt
 	case kind == casework.CapturedTwice && !k.ownStands():
 		return casework.PlanPerson
 	}
 	return casework.PlanRefund
+}
+
+// planRefund lets a refund that failed have taken place after all, while the payment has
+// room for it. Nothing that went out is brought back by a rule.
+func (k *known) planRefund(kind casework.Kind, e evidence.Evidence) casework.Plan {
+	if kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount && k.row.FitsRefund() {
+		return casework.PlanAdopt
+	}
+	return casework.PlanPerson
 }
 
 // vouches reports the provider's own word about a movement that it names. Files and

@@ -101,8 +101,12 @@ func (o *Outcome) hearOnlyGoodNews() {
 	}
 }
 
-func (w *writes) book(captured operation.Locked) {
-	w.postings = append(w.postings, ledger.Charge(captured.ID, captured.MerchantID, captured.ProviderAccount, captured.Amount))
+func (w *writes) book(moved operation.Locked) {
+	posting := ledger.Charge
+	if moved.RefundReference != nil {
+		posting = ledger.Refund
+	}
+	w.postings = append(w.postings, posting(moved.ID, moved.MerchantID, moved.ProviderAccount, moved.Amount))
 }
 
 // send writes everything in the order in which one thing rests on another:

@@ -30,6 +30,10 @@ const (
 	PaymentFailed    Type = "payonce.PaymentFailed.v1"
 	PaymentUnknown   Type = "payonce.PaymentUnknown.v1"
 	PaymentCanceled  Type = "payonce.PaymentCanceled.v1"
+
+	RefundRequested Type = "payonce.RefundRequested.v1"
+	RefundCompleted Type = "payonce.RefundCompleted.v1"
+	RefundFailed    Type = "payonce.RefundFailed.v1"
 )
 
 // Event is one event, as the outbox keeps it and the relay publishes it.

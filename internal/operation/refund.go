@@ -1,0 +1,123 @@
+package operation
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/payonce/payonce/internal/postgres"
+	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// NewRefund is a merchant's refund as it was accepted.
+type NewRefund struct {
+	OperationID, PaymentID, MerchantID uuid.UUID
+
+	Reference string // the merchant's name for it, unique for its payment for ever
+	Amount    money.Amount
+	Metadata  []byte // a JSON object, or nil
+	Context   event.Context
+}
+
+//go:embed create_refund.sql
+var createRefundSQL string
+
+//go:embed count_refunds.sql
+var countRefundsSQL string
+
+//go:embed may_refund.sql
+var mayRefundSQL string
+
+//go:embed may_cancel.sql
+var mayCancelSQL string
+
+// CreateRefund inserts a refund, born created and due a MessageGrace later, counts it on
+// its payment, and returns when it was accepted. The payment must be locked, and the
+// amount within what is left: more, a payment that was not captured, or a reference that
+// is taken is the database's refusal.
+func CreateRefund(ctx context.Context, tx pgx.Tx, r NewRefund) (time.Time, error) {
+	var at time.Time
+	err := tx.QueryRow(ctx, createRefundSQL, r.OperationID, r.PaymentID, r.Amount.Minor(), MessageGrace, r.Reference,
+		postgres.Given(string(r.Metadata)), r.Context.TraceParent, r.Context.CorrelationID, r.Context.IdempotencyKey).Scan(&at)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("inserting refund %s: %w", r.OperationID, err)
+	}
+	return at.UTC(), nil
+}
+
+// MayRefund reports whether the money of a charge that succeeded may be asked back: the
+// provider has named it, does not deny it, and no case gives it back. The charge must be
+// locked.
+func MayRefund(ctx context.Context, tx pgx.Tx, charge uuid.UUID) (bool, error) {
+	return asked(ctx, tx, mayRefundSQL, charge)
+}
+
+// MayCancel reports whether an operation that waits to be sent was surely never sent,
+// and cannot be any more. The operation must be locked.
+func MayCancel(ctx context.Context, tx pgx.Tx, id uuid.UUID) (bool, error) {
+	return asked(ctx, tx, mayCancelSQL, id)
+}
+
+func asked(ctx context.Context, tx pgx.Tx, sql string, id uuid.UUID) (bool, error) {
+	var yes bool
+	if err := tx.QueryRow(ctx, sql, id).Scan(&yes); err != nil {
+		return false, fmt.Errorf("asking about operation %s: %w", id, err)
+	}
+	return yes, nil
+}
+
+// FitsRefund reports whether a refund that does not count yet may: with it, the
+// payment's refunds do not exceed what was captured.
+func (l Locked) FitsRefund() bool {
+	left, err := l.Remaining()
+	return err == nil && l.Payment.State == payment.StateCaptured && l.Amount.Minor() <= left.Minor()
+}
+
+// Remaining is what of a locked operation's payment can still be refunded. It is no
+// amount of money above zero when everything is.
+func (l Locked) Remaining() (money.Amount, error) { return l.Payment.Amount.Sub(l.Payment.Refunded) }
+
+// refunded is the sum of the payment's refunds once the move is made: what failed does
+// not count, and what took place after all counts again.
+func (m Move) refunded() money.Amount {
+	sum, err := m.From.Payment.Refunded, error(nil)
+	switch before, after := m.From.counts(m.From.State), m.From.counts(m.To.State); {
+	case before && !after:
+		sum, err = sum.Sub(m.From.Amount)
+	case !before && after:
+		sum, err = sum.Add(m.From.Amount)
+	}
+	if err != nil {
+		return m.From.Payment.Refunded // the database counts for itself, and refuses
+	}
+	return sum
+}
+
+func (l Locked) counts(s payment.OperationState) bool {
+	return l.RefundReference != nil && s != payment.OperationFailed && s != payment.OperationCanceled
+}
+
+// queueRefunded adds the statement that follows refunds which begin or cease to count.
+func queueRefunded(batch *pgx.Batch, moves []Move) {
+	var counted []Move
+	distinct := map[uuid.UUID]bool{}
+	for _, m := range moves {
+		if m.refunded() != m.From.Payment.Refunded {
+			counted, distinct[m.From.PaymentID] = append(counted, m), true
+		}
+	}
+	if len(counted) == 0 {
+		return
+	}
+	batch.Queue(countRefundsSQL,
+		postgres.Column(counted, func(m Move) uuid.UUID { return m.From.PaymentID }),
+		postgres.Column(counted, func(m Move) int64 { return m.refunded().Minor() - m.From.Payment.Refunded.Minor() }),
+		postgres.Column(counted, func(m Move) time.Time { return m.From.Now }),
+	).Exec(expectTouched("counting refunds", len(distinct)))
+}
