@@ -81,7 +81,8 @@ func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate)
 // refuse applies the rules that hold at the first acceptance only: a repeat of an
 // accepted request is answered whatever the time and the configuration are now.
 func (r Rules) refuse(c *candidate) bool {
-	if idempotency.Expired(c.entry.Key, c.record.ReservedAt, cmp.Or(r.KeyWindow, idempotency.WindowDefault)) {
+	window, now := cmp.Or(r.KeyWindow, idempotency.WindowDefault), c.record.ReservedAt
+	if idempotency.Expired(c.entry.Key, now, window) || c.request.sentBefore(now.Add(-window)) {
 		c.result = Result{Outcome: OutcomeExpired}
 		return true
 	}

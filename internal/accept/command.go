@@ -57,6 +57,11 @@ type Command struct {
 	Metadata          []byte  // a JSON object
 	ChargeBefore      *string // RFC 3339
 
+	// SentAt is when the command was sent, where the door knows it without asking the
+	// client: one that waited in a topic for longer than keys are stored may be a
+	// repeat that nobody remembers. Zero: it was sent just now.
+	SentAt time.Time
+
 	// TraceParent, CorrelationID and CausationID are carried on when they are
 	// sane and replaced when they are not: no payment is refused over them.
 	TraceParent, CorrelationID, CausationID string
@@ -81,6 +86,7 @@ type Request struct {
 	externalReference      *string
 	metadata               []byte // RFC 8785, or nil
 	chargeBefore           *time.Time
+	sentAt                 time.Time
 	context                event.Context
 }
 
@@ -130,6 +136,7 @@ func (c Command) Validate() (Request, error) {
 		paymentMethod: c.PaymentMethod, customer: c.Customer, externalReference: c.ExternalReference,
 		metadata:     invalid.parseMetadata(c.Metadata),
 		chargeBefore: invalid.parseTime(FieldChargeBefore, c.ChargeBefore),
+		sentAt:       c.SentAt,
 		context:      c.context(),
 	}
 	invalid.refuseCards(c)
@@ -173,3 +180,5 @@ func (e *InvalidError) parseTime(field string, text *string) *time.Time {
 	at = at.UTC().Truncate(time.Microsecond)
 	return &at
 }
+
+func (r Request) sentBefore(at time.Time) bool { return !r.sentAt.IsZero() && r.sentAt.Before(at) }

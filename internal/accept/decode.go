@@ -10,6 +10,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// BodyBytesMax bounds a request's body at every door, and with it what a request may
+// cost before anything is known about it.
+const BodyBytesMax = 64 << 10
+
 // PaymentBody is a request for a payment, the same at all doors. A null member is an absent one.
 type PaymentBody struct {
 	InvoiceID         string         `json:"invoiceId"`

@@ -53,8 +53,9 @@ const (
 	// OutcomeRefused says that the request is not one that can be taken on now.
 	// Result says why. Nothing was stored.
 	OutcomeRefused
-	// OutcomeExpired says that nothing is stored under the key and that it is so old
-	// that what was stored may be gone: see idempotency.Expired. Nobody knows whether
+	// OutcomeExpired says that nothing is stored under the key and that the key or the
+	// command is so old that what was stored may be gone: see idempotency.Expired and
+	// Command.SentAt. Nobody knows whether
 	// the request is a repeat, so it is not taken on. Nothing was stored.
 	OutcomeExpired
 )
