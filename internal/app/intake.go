@@ -16,9 +16,12 @@ import (
 	"github.com/payonce/payonce/pkg/event"
 )
 
-// intakeConnsMax leaves connections for reads and API keys beside the committers' and
-// the webhooks'.
-const intakeConnsMax = accept.ConnsMax + webhook.StoresMax + 8
+// intakeConnsMax leaves connections for reads and API keys beside the committers', the
+// webhooks', and the one that looks at what clients wait for.
+const intakeConnsMax = accept.ConnsMax + webhook.StoresMax + 1 + 8
+
+// waitingStopWait is what giving up a look at the database takes, and more.
+const waitingStopWait = 5 * time.Second
 
 // Intake takes payments on over HTTP until ctx ends. It knows neither Kafka nor a
 // provider.
@@ -40,8 +43,9 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
 	}
+	waiting := httpapi.NewWaitingRoom(r.pool, log)
 	api := httpapi.New(httpapi.Config{
-		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Log: log,
+		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Waiting: waiting, Log: log,
 		Webhooks: webhook.NewReceiver(r.pool, sources, time.Now, log),
 		Limit:    merchant.Limit{PerSecond: c.RateLimit, Burst: c.Burst()},
 	})
@@ -49,12 +53,14 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("making the HTTP server: %w", err)
 	}
+	server.RegisterOnShutdown(waiting.Close) // or a stop would wait for everyone who waits
 	listener, err := lifecycle.Listen(ctx, string(c.HTTPAddr))
 	if err != nil {
 		return fmt.Errorf("PAYONCE_HTTP_ADDR: %w", err)
 	}
 	return r.run(ctx, nil, []zap.Field{zap.Stringer("http_addr", listener.Addr())},
 		lifecycle.Server("HTTP server", listener, server),
+		lifecycle.Part{Name: "waiting room", Run: endless(waiting.Run), StopWait: waitingStopWait},
 		committing("committer", committer.Run),
 	)
 }

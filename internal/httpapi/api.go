@@ -41,6 +41,7 @@ type Config struct {
 	Pool      *pgxpool.Pool
 	Merchants *merchant.Directory
 	Committer *accept.Committer // its Run must be running
+	Waiting   *WaitingRoom      // its Run must be running
 	Webhooks  *webhook.Receiver
 	// Limit bounds the requests of each merchant that has no limit of its own. Zero: none.
 	Limit merchant.Limit

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -41,6 +42,8 @@ type door struct {
 	shop      merchant.Merchant
 	key       string // the merchant's API key
 	logs      *observer.ObservedLogs
+	waiting   *WaitingRoom
+	config    Config
 	handler   http.Handler
 }
 
@@ -58,18 +61,18 @@ func openDoor(t *testing.T, database *testkit.Database, pool *pgxpool.Pool) *doo
 		Database: database, logs: logs, directory: merchant.NewDirectory(pool),
 		rules: accept.Rules{Topic: event.TopicsWithPrefix("payonce").Requests, Source: event.Source("test")},
 	}
+	d.waiting = NewWaitingRoom(pool, zap.New(core))
 	committer := accept.NewCommitter(pool, d.rules)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		committer.Run(ctx)
-	}()
+	var parts sync.WaitGroup
+	parts.Go(func() { committer.Run(ctx) })
+	parts.Go(func() { d.waiting.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
-		<-done
+		parts.Wait()
 	})
-	d.handler = New(Config{Pool: pool, Merchants: d.directory, Committer: committer, Log: zap.New(core)})
+	d.config = Config{Pool: pool, Merchants: d.directory, Committer: committer, Waiting: d.waiting, Log: zap.New(core)}
+	d.handler = New(d.config)
 	server := d.serve(t, func(*http.Server) {})
 	d.url, d.client = server.URL, server.Client()
 	d.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 128

@@ -71,3 +71,6 @@ func (w *answerWriter) WriteHeader(status int) {
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
+
+// Unwrap lets http.ResponseController find the connection.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

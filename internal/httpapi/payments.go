@@ -9,7 +9,6 @@ import (
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/merchant"
-	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -107,7 +106,9 @@ func (a *api) getPayment(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	}
 	client := &waiter{
 		merchantID: m.ID, result: accept.Result{PaymentID: id, Payment: view}, wait: preferredWait(r.Header),
-		tell: func(w http.ResponseWriter, result accept.Result) error { return sendPayment(w, http.StatusOK, result.Payment) },
+		tell: func(w http.ResponseWriter, result accept.Result) error {
+			return sendPayment(w, http.StatusOK, result.Payment)
+		},
 	}
 	return client.unless(view.State.Final(), w)
 }

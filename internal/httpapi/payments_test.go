@@ -90,10 +90,10 @@ func (a answer) inProgress() bool {
 }
 
 // postPatiently is a client that asks again when it is told to.
-func (d *door) postPatiently(t *testing.T, key, body string) answer {
+func (d *door) postPatiently(t *testing.T, key, body string, changes ...func(*http.Request)) answer {
 	t.Helper()
 	for {
-		if a := d.post(t, key, body); !a.inProgress() {
+		if a := d.post(t, key, body, changes...); !a.inProgress() {
 			return a
 		}
 	}
