@@ -142,7 +142,7 @@ var packages = arrows{
 				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
 				"pkg/event pkg/money pkg/payment",
 			modules: "kgo pgx uuid x509roots zap",
-			tests:   "internal/pspsim",
+			tests:   "internal/pgserver internal/pspsim pkg/client",
 		},
 		{
 			pkg: "internal/demo",
