@@ -34,13 +34,13 @@ func TestP1_W1_AWorkerThatWasFrozenAfterItsClaimSendsNothingWhenItWakesUp(t *tes
 		"PAYONCE_PROVIDER_TIMEOUT=1s",
 		"PAYONCE_LEASE=3500ms",
 	})
-	between := newStall(t, db.AppURL)
+	between := newStall(t, db.AppURL, moment{statement: "SET state = 'processing'"})
 	frozen := processes.service("worker", "PAYONCE_DATABASE_URL="+between.url)
 	payment := fixture.Accept(t, db.App)
 	_, err = db.App.Exec(t.Context(), "UPDATE operation SET next_attempt_at = payonce_now()")
 	require.NoError(t, err)
 
-	between.awaitClaim(t)
+	between.await(t)
 	frozen.freeze(t)
 	between.release()
 	is := func(sql string) func() bool {

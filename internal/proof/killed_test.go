@@ -55,14 +55,6 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) merchant() string {
-	s.t.Helper()
-	var created struct{ ID, APIKey string }
-	require.NoError(s.t, json.Unmarshal(s.run("payctl", "merchant", "create", "Acme", "--provider", "card", "--output", "json"), &created))
-	require.NotEmpty(s.t, created.APIKey)
-	return created.APIKey
-}
-
 // TestP1_KilledProcessesNeitherChargeTwiceNorLoseAPayment kills a relay between
 // its publish and its delete, and the only worker while the provider is being
 // asked.

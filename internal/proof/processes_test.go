@@ -98,6 +98,15 @@ func (p *processes) run(name string, arguments ...string) []byte {
 	return output
 }
 
+// merchant creates a merchant and returns its API key.
+func (p *processes) merchant() string {
+	p.t.Helper()
+	var created struct{ ID, APIKey string }
+	require.NoError(p.t, json.Unmarshal(p.run("payctl", "merchant", "create", "Acme", "--provider", "card", "--output", "json"), &created))
+	require.NotEmpty(p.t, created.APIKey)
+	return created.APIKey
+}
+
 // ready waits until a process serves what it is there for.
 func (p *processes) ready(s *process, address string) {
 	p.t.Helper()

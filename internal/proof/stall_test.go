@@ -12,13 +12,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stall stands between one process and PostgreSQL. It lets the commit of the first
-// claim through and holds back the answer to it: the claim stands, and the process
-// does not know yet.
+// moment is where a stall stops a process: at the commit of the first transaction
+// that holds a statement.
+type moment struct {
+	statement string
+	// before holds back the commit itself, which then never arrives. Otherwise it takes
+	// place, and its answer is held back: the process does not know yet.
+	before bool
+}
+
+// stall stands between one process and PostgreSQL and stops it at a moment.
 type stall struct {
+	moment
 	url      string
 	target   string
-	claimed  chan struct{}
+	reached  chan struct{}
 	released chan struct{}
 	release  func()
 	found    sync.Once
@@ -27,7 +35,7 @@ type stall struct {
 	conns []net.Conn
 }
 
-func newStall(t *testing.T, databaseURL string) *stall {
+func newStall(t *testing.T, databaseURL string, at moment) *stall {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -35,7 +43,7 @@ func newStall(t *testing.T, databaseURL string) *stall {
 	require.NoError(t, err)
 	target := parsed.Host
 	parsed.Host = listener.Addr().String()
-	s := &stall{url: parsed.String(), target: target, claimed: make(chan struct{}), released: make(chan struct{})}
+	s := &stall{moment: at, url: parsed.String(), target: target, reached: make(chan struct{}), released: make(chan struct{})}
 	s.release = sync.OnceFunc(func() { close(s.released) })
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -60,12 +68,12 @@ func newStall(t *testing.T, databaseURL string) *stall {
 	return s
 }
 
-func (s *stall) awaitClaim(t *testing.T) {
+func (s *stall) await(t *testing.T) {
 	t.Helper()
 	select {
-	case <-s.claimed:
+	case <-s.reached:
 	case <-time.After(patience):
-		t.Fatal("nothing was claimed")
+		t.Fatalf("nobody committed a transaction with %q", s.statement)
 	}
 }
 
@@ -84,33 +92,43 @@ func (s *stall) serve(client net.Conn) {
 	var answering sync.WaitGroup
 	answering.Go(func() {
 		defer client.Close()
-		carry(server, client, func([]byte) {
+		carry(server, client, func([]byte) bool {
 			if held.Load() {
 				<-s.released
 			}
+			return true
 		})
 	})
-	claims := false
-	carry(client, server, func(words []byte) {
-		claims = claims || bytes.Contains(words, []byte("SET state = 'processing'"))
-		if claims && bytes.Contains(words, []byte("commit\x00")) { // the whole query, not a word of a comment
+	inside := false
+	carry(client, server, func(words []byte) bool {
+		inside = inside || bytes.Contains(words, []byte(s.statement))
+		first := false
+		if inside && bytes.Contains(words, []byte("commit\x00")) { // the whole query, not a word of a comment
 			s.found.Do(func() {
+				first = true
 				held.Store(true) // before the commit leaves, so that its answer cannot pass
-				close(s.claimed)
+				close(s.reached)
 			})
 		}
+		if first && s.before {
+			<-s.released
+			return false
+		}
+		return true
 	})
 	_ = server.Close()
 	answering.Wait()
 }
 
-// carry copies what comes, after telling what it is.
-func carry(from, to net.Conn, tell func([]byte)) {
+// carry copies what comes, after telling what it is, until it is told to stop.
+func carry(from, to net.Conn, tell func([]byte) bool) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			tell(buffer[:n])
+			if !tell(buffer[:n]) {
+				return
+			}
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
