@@ -137,7 +137,7 @@ func (c Command) Validate() (Request, error) {
 		metadata:     invalid.parseMetadata(c.Metadata),
 		chargeBefore: invalid.parseTime(FieldChargeBefore, c.ChargeBefore),
 		sentAt:       c.SentAt,
-		context:      c.context(),
+		context:      c.Context(),
 	}
 	invalid.refuseCards(c)
 	if len(invalid.Fields) > 0 {

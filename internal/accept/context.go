@@ -13,9 +13,9 @@ import (
 
 const traceParentHeader = "traceparent"
 
-// context is what every event of the payment carries on. An empty correlation id
-// becomes the payment's id once it has one.
-func (c Command) context() event.Context {
+// Context is what every event of the payment carries on, as far as it is sane. An
+// empty correlation id becomes the payment's id once it has one.
+func (c Command) Context() event.Context {
 	return event.Context{
 		TraceParent:    traceParent(c.TraceParent),
 		CorrelationID:  sane(c.CorrelationID),
