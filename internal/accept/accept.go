@@ -31,6 +31,9 @@ func (r Rules) Accept(ctx context.Context, tx pgx.Tx, requests []Request) ([]Res
 			return nil, err
 		}
 	}
+	if err := deriveKeys(ctx, tx, candidates); err != nil {
+		return nil, err
+	}
 	// Of several requests with one key the first one decides what the key stands
 	// for. Only when it is refused, and its key with it, does a different one
 	// behind it get a try of its own.

@@ -44,8 +44,9 @@ type Command struct {
 	ProviderAccount string    // the merchant's
 	IdempotencyKey  string
 
-	// ChecksIdentifiers is the merchant's setting, see merchant.Settings.
-	ChecksIdentifiers bool
+	// ChecksIdentifiers and DerivesKey are the merchant's settings, see merchant.Settings.
+	// With DerivesKey a command without IdempotencyKey gets one from its invoice.
+	ChecksIdentifiers, DerivesKey bool
 
 	InvoiceID         string
 	PaymentType       string
@@ -70,7 +71,7 @@ type Command struct {
 // From takes over what the credential says about the merchant.
 func (c *Command) From(m merchant.Merchant) {
 	c.MerchantID, c.ProviderAccount = m.ID, m.ProviderAccount
-	c.ChecksIdentifiers = m.ChecksIdentifiers
+	c.ChecksIdentifiers, c.DerivesKey = m.ChecksIdentifiers, m.DerivesKeys
 }
 
 // Request is a command that passed the rules which need no database. Only
@@ -120,8 +121,10 @@ func (e *InvalidError) add(field, problem string) {
 // Validate applies the rules that need no database. It returns *InvalidError with
 // every broken rule, or an error of idempotency.CheckKey.
 func (c Command) Validate() (Request, error) {
-	if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
-		return Request{}, err
+	if c.IdempotencyKey != "" || !c.DerivesKey {
+		if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
+			return Request{}, err
+		}
 	}
 	var invalid InvalidError
 	invalid.checkText(FieldInvoiceID, c.InvoiceID, InvoiceIDCharsMax)

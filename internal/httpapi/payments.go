@@ -38,9 +38,9 @@ func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Mer
 
 // readPayment makes a request of everything that HTTP carries.
 func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (accept.Request, error) {
-	key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+	key, err := readKey(w, r, m)
 	if err != nil {
-		return accept.Request{}, explainKey(err)
+		return accept.Request{}, err
 	}
 	body, err := readBody(w, r)
 	if err != nil {
@@ -56,6 +56,20 @@ func readPayment(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (a
 	command.CorrelationID = single(r.Header, "X-Correlation-Id")
 	command.CausationID = single(r.Header, "X-Request-Id")
 	return command.Validate()
+}
+
+// readKey returns no key for a merchant whose clients are too old to send one, and
+// says so in the answer.
+func readKey(w http.ResponseWriter, r *http.Request, m merchant.Merchant) (string, error) {
+	key, err := idempotency.ParseKey(r.Header.Values("Idempotency-Key"))
+	switch {
+	case errors.Is(err, idempotency.ErrKeyMissing) && m.DerivesKeys:
+		w.Header().Set("Idempotency-Key-Derived", "true")
+		return "", nil
+	case err != nil:
+		return "", explainKey(err)
+	}
+	return key, nil
 }
 
 // single returns a header's value when it came once: of two nobody knows which

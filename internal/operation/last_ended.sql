@@ -1,0 +1,19 @@
+-- The last payment of an invoice that came to nothing, with the key that it was
+-- accepted under while that key is kept. The payments of one invoice and type that
+-- have ended followed each other, so the last one is the same for everybody who asks
+-- until another one ends.
+SELECT wanted.place, p.id, k.key, k.fingerprint, p.updated_at > payonce_now() - $4::interval
+FROM unnest($1::uuid[], $2::text[], $3::text[]) WITH ORDINALITY AS wanted (merchant_id, invoice_id, payment_type, place)
+         CROSS JOIN LATERAL (SELECT id, updated_at
+                             FROM payment
+                             WHERE merchant_id = wanted.merchant_id
+                               AND invoice_id = wanted.invoice_id
+                               AND payment_type = wanted.payment_type
+                               AND state IN ('failed', 'canceled')
+                             ORDER BY created_at DESC, id DESC
+                             LIMIT 1) AS p
+         LEFT JOIN LATERAL (SELECT key, fingerprint
+                            FROM idempotency_key
+                            WHERE resource_id = p.id
+                              AND route = $5
+                            LIMIT 1) AS k ON true
