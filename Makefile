@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo proof drill test test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo proof drill test contract test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,10 @@ test: ## every test, with the race detector, on a real PostgreSQL and Kafka
 	  if [ "$${CI:-}" = true ]; then echo "!!! CI=true does not accept that; install gcc" >&2; exit 1; fi; \
 	fi; \
 	go run ./internal/testkit/runtests -- go test $$race -count=1 -timeout 20m ./...
+
+# Schemathesis is installed into the user's cache. Other cases: make contract ARGS="--seed 7".
+contract: ## the running server against its own OpenAPI document: 2,000 cases and more, by Schemathesis
+	@tools/contract/run $(ARGS)
 
 # What enforces money's rules in SQL, or stands on how PostgreSQL plans and locks.
 NEWEST_TESTS := ./schema ./internal/testkit ./internal/postgres ./internal/idempotency ./internal/operation \

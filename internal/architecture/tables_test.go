@@ -151,6 +151,11 @@ var packages = arrows{
 			modules: "kadm kfake kgo pgx progressbar uuid zap",
 			tests:   "internal/app",
 		},
+		{ // the pipeline against its own document
+			pkg:     "internal/contract",
+			imports: "internal/app internal/lifecycle internal/pgserver internal/postgres internal/pspsim",
+			modules: "backoff kfake",
+		},
 		{pkg: "internal/proof", tests: "internal/pspsim"},
 		{
 			pkg: "internal/proof/matrix",
