@@ -3,15 +3,11 @@ package accept
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/payonce/payonce/internal/groupcommit"
-	"github.com/payonce/payonce/internal/idempotency"
-	"github.com/payonce/payonce/internal/operation"
-	"github.com/payonce/payonce/internal/postgres"
 )
 
 // The bounds of one committer.
@@ -72,15 +68,8 @@ func (c *Committer) Run(ctx context.Context) { c.group.Run(ctx) }
 // and both may be tried again with the same key.
 func (c *Committer) Accept(ctx context.Context, request Request) (Result, error) {
 	result, err := c.group.Do(ctx, request)
-	switch {
-	case err == nil:
-		return result, nil
-	case postgres.IsLockConflict(err) || errors.Is(err, idempotency.ErrKeyVanished) || errors.Is(err, operation.ErrNotHeld):
-		return Result{}, fmt.Errorf("%w: %w", ErrBusy, err)
-	case postgres.IsUnavailable(err) || errors.Is(err, groupcommit.ErrStopped) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return Result{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	default:
-		return Result{}, err
+	if err != nil {
+		return Result{}, explained(err)
 	}
+	return result, nil
 }

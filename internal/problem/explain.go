@@ -13,11 +13,14 @@ func Explain(err error) *Error {
 	var known *Error
 	var broken *accept.InvalidError
 	var unreadable *accept.MalformedError
+	var barrier *accept.BarrierError
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &broken):
 		return invalid(broken)
+	case errors.As(err, &barrier):
+		return barred(barrier)
 	case errors.As(err, &unreadable):
 		return MalformedBody.Failure(unreadable.Detail)
 	case errors.Is(err, accept.ErrBusy):
@@ -35,25 +38,32 @@ func Explain(err error) *Error {
 func Refusal(result accept.Result) error {
 	switch result.Outcome {
 	case accept.OutcomeMismatched:
-		f := KeyReused.Failure("The first request with this key had other values in the fields that are named. It is untouched.")
-		f.DifferingFields = result.Differing
-		return f
+		return keyReused(result.Differing)
 	case accept.OutcomeConflicting:
-		kind, detail := InvoiceHasPayment, "The invoice can be paid again when this payment has failed or was canceled."
-		if result.Holds == accept.FieldExternalReference {
-			kind, detail = ReferenceIsInUse, "The reference can be used again when this payment has failed or was canceled."
-		}
-		f := kind.Failure(detail)
-		f.Payment = &result.Payment
-		return f
+		return conflict(result)
 	case accept.OutcomeExpired:
-		return KeyExpired.Failure("The key carries the time at which it was made, and that is so long ago that an answer to it may be stored no more. " +
-			"Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that makes keys.")
+		return keyExpired()
 	case accept.OutcomeRefused:
 		return invalid(result.Refusal)
 	default:
 		return errors.New("a request was neither accepted nor refused")
 	}
+}
+
+// conflict tells what the payment that stands in the way has come to. A second click
+// while the first one is being worked on must not read as a payment that failed.
+func conflict(result accept.Result) *Error {
+	kind, held := InvoiceHasPayment, "invoice"
+	if result.Holds == accept.FieldExternalReference {
+		kind, held = ReferenceIsInUse, "reference"
+	}
+	detail := "The " + held + " is that of a payment which was captured; nothing more is to be paid."
+	if !result.Payment.State.Final() {
+		detail = "The payment with this " + held + " is being worked on, and stands in payment as it is now. Ask for it again; do not pay in another way meanwhile."
+	}
+	f := kind.Failure(detail)
+	f.Payment = &result.Payment
+	return f
 }
 
 func invalid(broken *accept.InvalidError) *Error {
@@ -64,4 +74,15 @@ func invalid(broken *accept.InvalidError) *Error {
 	f := kind.Failure(broken.Error() + ".")
 	f.Errors = broken.Fields
 	return f
+}
+
+func keyReused(differing []string) *Error {
+	f := KeyReused.Failure("The first request with this key had other values in the fields that are named. It is untouched.")
+	f.DifferingFields = differing
+	return f
+}
+
+func keyExpired() *Error {
+	return KeyExpired.Failure("The key carries the time at which it was made, and that is so long ago that an answer to it may be stored no more. " +
+		"Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that makes keys.")
 }

@@ -45,6 +45,11 @@ var (
 	KeyReused          = Problem{"idempotency-key-reused", "The Idempotency-Key stands for another request", http.StatusUnprocessableEntity, false}
 	InvoiceHasPayment  = Problem{"invoice-has-payment", "The invoice has a live payment already", http.StatusConflict, false}
 	ReferenceIsInUse   = Problem{"external-reference-in-use", "The external reference has a live payment already", http.StatusConflict, false}
+	NotCancelable      = Problem{"payment-not-cancelable", "The payment cannot be canceled any more", http.StatusConflict, false}
+	NotRefundable      = Problem{"payment-not-refundable", "The payment cannot be refunded", http.StatusConflict, false}
+	RefundReferenceUse = Problem{"refund-reference-taken", "The payment has a refund with this reference already", http.StatusConflict, false}
+	RefundBeyondLimit  = Problem{"refund-exceeds-captured", "More would be refunded than was captured", http.StatusUnprocessableEntity, false}
+	RefundsUnsupported = Problem{"refunds-not-supported", "The provider cannot give this back", http.StatusUnprocessableEntity, false}
 	RequestInProgress  = Problem{"request-in-progress", "A request for this key or payment is being worked on", http.StatusConflict, true}
 	RateLimited        = Problem{"rate-limited", "Requests come faster than is allowed", http.StatusTooManyRequests, true}
 	Overloaded         = Problem{"overloaded", "Too many requests at once", http.StatusServiceUnavailable, true}
@@ -71,6 +76,7 @@ type Document struct {
 	Errors          []accept.FieldError `json:"errors,omitempty"`
 	DifferingFields []string            `json:"differingFields,omitempty"`
 	Payment         *payment.View       `json:"payment,omitempty"` // the payment that stands in the way
+	Refund          *payment.RefundView `json:"refund,omitempty"`  // the refund that stands in the way
 	Limit           int                 `json:"limit,omitempty"`   // in bytes
 }
 

@@ -40,7 +40,7 @@ func (w *Worker) Consume(ctx context.Context, pool *pgxpool.Pool, feed Feed) err
 	defer taker.drop()
 	consumer, err := inbox.NewConsumer(inbox.Config{
 		Name: Consumer, Group: Consumer, Brokers: feed.Brokers, Topic: feed.Topics.Requests, DeadLetters: feed.Topics.DeadLetters,
-		Types: []event.Type{event.PaymentRequested}, Committed: taker.committed, Aborted: taker.aborted, Log: w.log,
+		Types: []event.Type{event.PaymentRequested, event.RefundRequested}, Committed: taker.committed, Aborted: taker.aborted, Log: w.log,
 	}, pool, taker.take, feed.Options...)
 	if err != nil {
 		return err
@@ -141,30 +141,54 @@ func (t *taker) drop() {
 }
 
 func (t *taker) addresses(ctx context.Context, tx pgx.Tx, messages []inbox.Received) (map[line][]uuid.UUID, error) {
-	payments := make(map[uuid.UUID]uuid.UUID, len(messages)) // by operation
+	asked := make(map[uuid.UUID]work, len(messages)) // by operation
 	ids := make([]uuid.UUID, 0, len(messages))
 	for _, m := range messages {
-		var data event.Requested
-		if err := json.Unmarshal(m.Payload, &data); err != nil {
-			return nil, inbox.Reject(fmt.Errorf("the data is no %s: %w", event.PaymentRequested, err))
+		w, err := named(m)
+		if err != nil {
+			return nil, err
 		}
-		if data.PaymentID != m.Key {
+		if w.payment != m.Key {
 			return nil, inbox.Reject(errors.New("the data is about another payment than the record's key"))
 		}
-		payments[data.OperationID], ids = data.PaymentID, append(ids, data.OperationID)
+		asked[w.operation], ids = w, append(ids, w.operation)
 	}
 	found, err := operation.Addresses(ctx, tx, ids)
 	if err != nil {
 		return nil, err
 	}
 	byLine := map[line][]uuid.UUID{}
-	for id, payment := range payments {
+	for id, w := range asked {
 		address, ok := found[id]
-		if !ok || address.PaymentID != payment {
-			return nil, inbox.Reject(fmt.Errorf("payment %s has no operation %s in this database", payment, id))
+		if !ok || address.PaymentID != w.payment || address.Kind != w.kind {
+			return nil, inbox.Reject(fmt.Errorf("payment %s has no %s %s in this database", w.payment, w.kind, id))
 		}
 		l := line{account: address.ProviderAccount, kind: address.Kind}
 		byLine[l] = append(byLine[l], id)
 	}
 	return byLine, nil
+}
+
+// work is what a message names.
+type work struct {
+	payment, operation uuid.UUID
+	kind               payment.Kind
+}
+
+func named(m inbox.Received) (work, error) {
+	w := work{kind: payment.KindCharge}
+	var err error
+	if m.Type == event.RefundRequested {
+		var data event.RefundAsked
+		err = json.Unmarshal(m.Payload, &data)
+		w = work{payment: data.PaymentID, operation: data.RefundID, kind: payment.KindRefund}
+	} else {
+		var data event.Requested
+		err = json.Unmarshal(m.Payload, &data)
+		w.payment, w.operation = data.PaymentID, data.OperationID
+	}
+	if err != nil {
+		return work{}, inbox.Reject(fmt.Errorf("the data is no %s: %w", m.Type, err))
+	}
+	return w, nil
 }

@@ -27,17 +27,25 @@ var publisher = outcome.Publisher{Topic: event.TopicsWithPrefix("payonce").Event
 // that a provider gave to it.
 func Charge(t testing.TB, pool *pgxpool.Pool, view payment.View, verdict payment.Verdict) {
 	t.Helper()
-	attempt := claim(t, pool, view.OperationID)
 	amount, err := money.Parse(view.Amount, view.Currency)
 	require.NoError(t, err)
+	answered(t, pool, view.ID, view.OperationID, evidence.Evidence{Verdict: verdict, Amount: amount, ProviderObjectID: "ch_" + view.ID.String()})
+}
+
+// Refund does the same with a merchant's refund.
+func Refund(t testing.TB, pool *pgxpool.Pool, view payment.RefundView, verdict payment.Verdict) {
+	t.Helper()
+	amount, err := money.Parse(view.Amount, view.Currency)
+	require.NoError(t, err)
+	answered(t, pool, view.PaymentID, view.ID, evidence.Evidence{Verdict: verdict, Amount: amount, ProviderObjectID: "re_" + view.ID.String()})
+}
+
+func answered(t testing.TB, pool *pgxpool.Pool, about, id uuid.UUID, said evidence.Evidence) {
+	t.Helper()
+	attempt := claim(t, pool, id)
+	said.OperationID, said.Fence, said.Source, said.AskedAt = id, attempt.Fence, evidence.Answer, attempt.ClaimedAt
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := publisher.Apply(t.Context(), tx, []outcome.Outcome{{
-			PaymentID: view.ID,
-			Learned: evidence.Evidence{
-				OperationID: view.OperationID, Fence: attempt.Fence, Source: evidence.Answer, Verdict: verdict,
-				Amount: amount, AskedAt: attempt.ClaimedAt,
-			},
-		}})
+		_, err := publisher.Apply(t.Context(), tx, []outcome.Outcome{{PaymentID: about, Learned: said}})
 		return err
 	}))
 }
