@@ -41,7 +41,7 @@ func seconds(text string) time.Duration {
 	if err != nil {
 		return WaitMax
 	}
-	return min(time.Duration(n)*time.Second, WaitMax) //nolint:gosec // it has 16 bits
+	return min(time.Duration(n)*time.Second, WaitMax)
 }
 
 // splitUnquoted splits at a separator that does not stand in a quoted string.

@@ -64,6 +64,11 @@ const (
 	StateCanceled   State = "canceled"
 )
 
+// States are all of them.
+var States = [...]State{
+	StateCreated, StateProcessing, StatePending, StateUnknown, StateCaptured, StateFailed, StateCanceled,
+}
+
 // Final reports whether the payment has its outcome.
 func (s State) Final() bool {
 	return s == StateCaptured || s == StateFailed || s == StateCanceled
