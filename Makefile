@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo proof drill test contract test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo proof drill test fuzz contract test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,18 @@ test: ## every test, with the race detector, on a real PostgreSQL and Kafka
 # Schemathesis is installed into the user's cache. Other cases: make contract ARGS="--seed 7".
 contract: ## the running server against its own OpenAPI document: 2,000 cases and more, by Schemathesis
 	@tools/contract/run $(ARGS)
+
+# `go test` runs the seeds of these; here each one makes inputs of its own for a while.
+# What one finds is kept under testdata/fuzz and is a seed from then on.
+FUZZ_TIME ?= 30s
+FUZZ_TARGETS := ./internal/accept:FuzzBody ./internal/accept:FuzzAmount ./internal/accept:FuzzMetadata ./internal/accept:FuzzCardNumber \
+	./internal/idempotency:FuzzIdempotencyKey ./pkg/money:FuzzParse
+
+fuzz: ## made-up bodies, keys, amounts and card numbers against what must hold for all (FUZZ_TIME=30s each)
+	@for target in $(FUZZ_TARGETS); do \
+	  echo "$${target#*:} in $${target%:*}"; \
+	  go test -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime $(FUZZ_TIME) "$${target%:*}" || exit 1; \
+	done
 
 # What enforces money's rules in SQL, or stands on how PostgreSQL plans and locks.
 NEWEST_TESTS := ./schema ./internal/testkit ./internal/postgres ./internal/idempotency ./internal/operation \

@@ -211,35 +211,3 @@ func TestR8_AValidTraceIsCarriedOnAndAnotherOneIsReplaced(t *testing.T) {
 		require.Empty(t, must(t, with(func(c *Command) { c.CorrelationID = bad })).context.CorrelationID)
 	}
 }
-
-func FuzzAmount(f *testing.F) {
-	for _, seed := range []string{"10.00", "1e2", "-0", "0.1", "00.1", "1_000", "٣", "9999999999999999999", "NaN", "0x10", " 1", "1."} {
-		f.Add(seed, "TRY")
-		f.Add(seed, "JPY")
-	}
-	f.Fuzz(func(t *testing.T, text, currency string) {
-		request, err := with(func(c *Command) { c.Amount, c.Currency = text, currency }).Validate()
-		if err != nil {
-			return
-		}
-		require.Positive(t, request.amount.Minor())
-		again, err := money.Parse(request.amount.Decimal(), request.amount.Currency())
-		require.NoError(t, err)
-		require.Equal(t, request.amount, again, "what was read is what was written: %q", text)
-	})
-}
-
-func FuzzMetadata(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":1.0}`, `{"a":9007199254740993}`, `{"b":1,"a":[{}]}`, `{"a":"\ud800"}`, `{"a":1e400}`, `{"a":-0}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		canonical, err := canonicalMetadata(text)
-		if err != nil {
-			return
-		}
-		again, err := canonicalMetadata(canonical)
-		require.NoError(t, err)
-		require.Equal(t, string(canonical), string(again), "the canonical form is its own canonical form")
-	})
-}

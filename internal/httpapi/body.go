@@ -29,15 +29,22 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, err
 }
 
+func tooLarge(limit int) error {
+	f := problem.BodyTooLarge.Failure(fmt.Sprintf("The body has more than %d bytes.", limit))
+	f.Limit = limit
+	return f
+}
+
 // readBytes reads a whole body of at most limit bytes, as it came.
 func readBytes(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error) {
+	if r.ContentLength > int64(limit) { // a client that announces more is not asked for it
+		return nil, tooLarge(limit)
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
-	var tooLarge *http.MaxBytesError
+	var beyond *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge):
-		f := problem.BodyTooLarge.Failure(fmt.Sprintf("The body has more than %d bytes.", limit))
-		f.Limit = limit
-		return nil, f
+	case errors.As(err, &beyond):
+		return nil, tooLarge(limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, problem.BodyTooSlow.Failure("The body did not arrive in time.")
 	case err != nil:

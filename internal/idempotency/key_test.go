@@ -72,8 +72,8 @@ func quoted(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
 
-func FuzzParseKey(f *testing.F) {
-	for _, seed := range []string{"abc", `"abc"`, `"a\"b"`, `"a\\"`, `"`, "", "a,b", "\xff", `"a" x`} {
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, seed := range []string{"abc", `"abc"`, `"a\"b"`, `"a\\"`, `"`, "", "a,b", "\xff", `"a" x`, " \tk\t", `"a,b"`, `"";x=1`, strings.Repeat("k", 256)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
@@ -82,8 +82,15 @@ func FuzzParseKey(f *testing.F) {
 			return
 		}
 		require.NoError(t, idempotency.CheckKey(key))
+		require.LessOrEqual(t, len(key), idempotency.KeyCharsMax)
 		again, err := idempotency.ParseKey([]string{quoted(key)})
 		require.NoError(t, err, "a key that was accepted has a quoted form")
+		require.Equal(t, key, again)
+		if strings.HasPrefix(key, `"`) || strings.Contains(key, ",") {
+			return // only the quoted form can say this
+		}
+		again, err = idempotency.ParseKey([]string{" " + key + "\t"})
+		require.NoError(t, err, "and a bare one")
 		require.Equal(t, key, again)
 	})
 }
