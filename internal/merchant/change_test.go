@@ -76,3 +76,18 @@ func TestMerchantsAreListedInPages(t *testing.T) {
 		return err
 	}), merchant.ErrUnknownMerchant)
 }
+
+func TestI13_TheDatabaseRefusesHalfALimitAndWhatNobodyMayChange(t *testing.T) {
+	t.Parallel()
+	database := testkit.NewDatabase(t)
+	shop, _, err := merchant.NewDirectory(database.App).Create(t.Context(), "Shop", "simulated")
+	require.NoError(t, err)
+	for why, sql := range map[string]string{
+		"a_rate_limit_has_a_burst": "UPDATE merchant SET rate_limit = 5 WHERE id = $1",
+		"rate_limit_check":         "UPDATE merchant SET rate_limit = 0, rate_burst = 1 WHERE id = $1",
+		"permission denied":        "UPDATE merchant SET provider_account = 'other' WHERE id = $1",
+	} {
+		_, err := database.App.Exec(t.Context(), sql, shop.ID)
+		require.ErrorContains(t, err, why)
+	}
+}
