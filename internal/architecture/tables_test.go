@@ -85,7 +85,14 @@ var packages = arrows{
 			imports: "internal/accept internal/problem pkg/event pkg/money pkg/payment",
 			modules: "currency huma json uuid",
 		},
-		{pkg: "internal/documents", imports: "internal/httpapi", modules: "huma"}, // writes the documents
+		{ // what is on Kafka, for those who read it
+			pkg:     "internal/asyncapi",
+			imports: "internal/accept internal/problem internal/vocabulary pkg/event pkg/inbox pkg/payment",
+			modules: "huma uuid",
+			tests:   "internal/eventschema",
+		},
+		{pkg: "internal/eventschema", imports: "pkg/event schema", modules: "jsonschema"},
+		{pkg: "internal/documents", imports: "internal/asyncapi internal/httpapi", modules: "huma"}, // writes the documents
 		{
 			pkg: "internal/httpapi",
 			imports: "internal/accept internal/await internal/idempotency internal/merchant internal/operation internal/postgres " +
@@ -127,6 +134,12 @@ var packages = arrows{
 		},
 
 		{
+			pkg: "internal/kafkadoor",
+			imports: "internal/accept internal/idempotency internal/kafka internal/lifecycle internal/merchant internal/postgres " +
+				"internal/problem pkg/event pkg/inbox",
+			modules: "kgo pgx uuid zap",
+		},
+		{
 			pkg: "pkg/intake", // the library door: accept for other modules, without its types
 			imports: "internal/accept internal/idempotency internal/merchant internal/operation internal/postgres " +
 				"internal/provider/connectors pkg/event pkg/money pkg/payment",
@@ -146,8 +159,8 @@ var packages = arrows{
 		},
 		{
 			pkg: "internal/demo",
-			imports: "examples/billing internal/kafka internal/leash internal/merchant internal/pgserver internal/postgres " +
-				"internal/pspsim pkg/event pkg/money pkg/payment",
+			imports: "examples/billing internal/eventschema internal/kafka internal/leash internal/merchant internal/pgserver " +
+				"internal/postgres internal/pspsim pkg/event pkg/money pkg/payment",
 			modules: "kadm kfake kgo pgx progressbar uuid zap",
 			tests:   "internal/app",
 		},
@@ -224,6 +237,7 @@ var packages = arrows{
 		"goose":             "github.com/pressly/goose/v3",
 		"huma":              "github.com/danielgtaylor/huma/v2",
 		"json":              "github.com/go-json-experiment/json",
+		"jsonschema":        "github.com/santhosh-tekuri/jsonschema/v6",
 		"kadm":              "github.com/twmb/franz-go/pkg/kadm",
 		"kfake":             "github.com/twmb/franz-go/pkg/kfake",
 		"kgo":               "github.com/twmb/franz-go", // kgo, and its errors
@@ -249,7 +263,7 @@ var packages = arrows{
 	},
 	testImports: "internal/postgres internal/testkit internal/testkit/fixture internal/testkit/rig internal/testkit/settle " +
 		"pkg/event pkg/money pkg/payment schema",
-	testModules: "goleak kadm kfake kgo kmsg pgx rapid stripe-mock sync testify uuid zap",
+	testModules: "goleak jsonschema kadm kfake kgo kmsg pgx rapid stripe-mock sync testify uuid yaml zap",
 }
 
 // tables says whose SQL may write which table. Everyone else asks the owner.

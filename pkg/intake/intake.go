@@ -150,6 +150,7 @@ func (c Command) command(from merchant.Merchant) accept.Command {
 		TraceParent: c.TraceParent, CorrelationID: c.CorrelationID, CausationID: c.CausationID,
 	}
 	command.From(from)
+	command.DerivesKey = false // that is for clients over HTTP that cannot be changed
 	return command
 }
 

@@ -1,0 +1,254 @@
+package kafkadoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/kafka"
+	"github.com/payonce/payonce/internal/merchant"
+	"github.com/payonce/payonce/internal/postgres"
+	"github.com/payonce/payonce/internal/problem"
+	"github.com/payonce/payonce/pkg/event"
+	"github.com/payonce/payonce/pkg/inbox"
+)
+
+const (
+	// answerWait bounds one command, from its record to the commit. It is above
+	// accept's own bounds.
+	answerWait = 10 * time.Second
+	// triesMax is how often a command is tried that fails for a reason that this door
+	// does not know. Then it is answered as failed, and kept in the dead letters: a
+	// fault of ours in one command must not hold the others for ever.
+	triesMax = 5
+)
+
+// Errors that hold a partition until somebody has created what is missing.
+var (
+	errNoMerchant = errors.New("the topic's merchant does not exist in this database")
+	errNoReplies  = errors.New("the topic for its answers does not exist: run `payctl topics create --merchant ID`")
+)
+
+// stretch is what a step has of one partition, in its order.
+type stretch struct {
+	door    *Door
+	client  *kgo.Client
+	letters *inbox.DeadLetters
+	place   place
+	records []*kgo.Record
+
+	merchant merchant.Merchant
+	replies  string         // the topic of the answers
+	acks     []<-chan error // of the answers to the records, in their order
+	err      error          // why the next record has no answer
+}
+
+// work answers commands one after the other until one of them fails, the time is over,
+// or the process shall stop.
+func (s *stretch) work(ctx context.Context, until time.Time) {
+	if s.err = s.prepare(ctx); s.err != nil {
+		return
+	}
+	for _, r := range s.records {
+		if ctx.Err() != nil || time.Now().After(until) {
+			return
+		}
+		ack, err := s.serve(context.WithoutCancel(ctx), r)
+		if err != nil {
+			s.err = err
+			return
+		}
+		s.acks = append(s.acks, ack)
+	}
+}
+
+// prepare finds who asks and where the answers go. Nothing is accepted that could not
+// be answered.
+func (s *stretch) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	id, err := event.DoorMerchant(s.door.TopicPrefix, s.place.topic)
+	if err != nil {
+		return err
+	}
+	s.replies = event.DoorTopicsOf(s.door.TopicPrefix, id).Replies
+	if s.merchant, err = s.door.merchants.find(ctx, id); err != nil {
+		if errors.Is(err, merchant.ErrUnknownMerchant) {
+			return fmt.Errorf("%s: %w", s.place.topic, errNoMerchant)
+		}
+		return err
+	}
+	if s.door.replies.has(s.replies) {
+		return nil
+	}
+	missing, err := kafka.MissingTopics(ctx, s.client, s.replies)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s: %w", s.replies, errNoReplies)
+	}
+	s.door.replies.add(s.replies)
+	return nil
+}
+
+// serve answers one record and returns where the broker's acknowledgement comes.
+func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	s.watchTimestamps(r)
+	answer, refusal, err := s.answer(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil && refusal.reason != "" {
+		letter := inbox.Refused{Record: r, Reason: refusal.reason, Detail: refusal.detail}
+		if err := s.letters.Publish(ctx, []inbox.Refused{letter}); err != nil {
+			return nil, err
+		}
+		s.door.Log.Warn("a record at the Kafka door is no command", zap.String("reason", string(refusal.reason)),
+			zap.String("topic", r.Topic), zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	}
+	ack := make(chan error, 1)
+	if answer == nil {
+		close(ack)
+		return ack, nil
+	}
+	record, err := s.door.record(r, s.replies, *answer) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+	if err != nil {
+		return nil, err
+	}
+	// Never canceled: see kafka.Producer.
+	s.client.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) {
+		ack <- err
+		close(ack)
+	})
+	return ack, nil
+}
+
+// answer is what the sender hears, and what is wrong with the record. No answer is for
+// nobody. An error means that the record must come back.
+func (s *stretch) answer(ctx context.Context, r *kgo.Record) (*reply, *refused, error) {
+	e := open(r)
+	if refusal := e.check(); refusal != nil {
+		if refusal.problem == nil {
+			return nil, refusal, nil
+		}
+		return new(rejected(refusal.problem)), refusal, nil
+	}
+	answer, err := s.accept(ctx, e, r)
+	if err == nil {
+		return &answer, nil, nil
+	}
+	failure := problem.Explain(err)
+	switch {
+	case mayPass(err):
+		return nil, nil, err
+	case !failure.Of(problem.InternalError):
+		return new(rejected(failure)), nil, nil
+	case s.door.holds.fails(s.place, r.Offset) < triesMax:
+		return nil, nil, err
+	}
+	s.door.Log.Error("a command fails for a reason that is not known, and is given up", zap.String("topic", r.Topic),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
+	return new(rejected(failure)), &refused{reason: inbox.ReasonRejected, detail: failure.Title}, nil
+}
+
+// mayPass reports whether the trouble is not the command's: it is tried again for as
+// long as it takes.
+func mayPass(err error) bool {
+	return errors.Is(err, accept.ErrBusy) || errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// accept takes a command on, as the HTTP door takes a request.
+func (s *stretch) accept(ctx context.Context, e envelope, r *kgo.Record) (reply, error) {
+	command, err := e.command(r)
+	if err != nil {
+		return reply{}, err
+	}
+	command.From(s.merchant)
+	request, err := command.Validate() //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+	if err != nil {
+		return reply{}, explainKey(err)
+	}
+	result, err := s.door.committer.Accept(ctx, request)
+	if err != nil {
+		return reply{}, err
+	}
+	switch result.Outcome {
+	case accept.OutcomeAccepted, accept.OutcomeReplayed:
+		return accepted(result)
+	case accept.OutcomeExpired:
+		return reply{}, problem.CommandExpired.Failure("The command or its key is older than the time for which keys are stored, " +
+			"so that nobody knows whether it is a repeat. It was not carried out. If it has to be, send it with a new key.")
+	default:
+		return reply{}, problem.Refusal(result)
+	}
+}
+
+// explainKey names the key's own errors; other errors pass.
+func explainKey(err error) error {
+	if _, isField := errors.AsType[*accept.InvalidError](err); isField {
+		return err
+	}
+	return problem.KeyMalformed.Failure(err.Error() + ".")
+}
+
+// watchTimestamps warns of a topic whose senders can make their commands look young.
+func (s *stretch) watchTimestamps(r *kgo.Record) {
+	const createTime = 0
+	if r.Attrs.TimestampType() == createTime && s.door.forgeable.add(r.Topic) {
+		s.door.Log.Warn("the topic's senders set the time of their commands, and can repeat one that nobody remembers: "+
+			"set message.timestamp.type=LogAppendTime", zap.String("topic", r.Topic))
+	}
+}
+
+// advance marks what is answered and acknowledged. It returns why the partition waits.
+func (s *stretch) advance(ctx context.Context) error {
+	done := 0
+	for _, ack := range s.acks {
+		if err := s.await(ctx, ack); err != nil {
+			s.err = err
+			break
+		}
+		done++
+	}
+	s.door.pending = append(s.door.pending, s.acks[done:]...)
+	if done > 0 {
+		s.client.MarkCommitRecords(s.records[done-1])
+	}
+	if done == len(s.records) {
+		s.door.holds.drop(s.place)
+		return nil
+	}
+	next := s.records[done]
+	s.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{
+		s.place.topic: {s.place.partition: {Epoch: next.LeaderEpoch, Offset: next.Offset}},
+	})
+	if s.err != nil {
+		s.door.holds.put(s.client, s.place, next.Offset)
+	}
+	return s.err
+}
+
+func (s *stretch) await(ctx context.Context, ack <-chan error) error {
+	select {
+	case err := <-ack:
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			s.door.replies.remove(s.replies)
+		}
+		if err != nil {
+			return fmt.Errorf("answering on %s: %w", s.replies, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the answers on %s: %w", s.replies, context.Cause(ctx))
+	}
+}
