@@ -100,6 +100,11 @@ func showPayments(ctx context.Context, tx pgx.Tx, shown []*candidate) error {
 		}
 		c.result.Payment = view
 		if c.result.Outcome == OutcomeConflicting {
+			// Read a moment later than the identity. Without this look: it failed in
+			// between, and the client hears that a failed payment stands in the way.
+			if view.State.Final() && view.State != payment.StateCaptured {
+				return fmt.Errorf("payment %s let go of what it held: %w", view.ID, operation.ErrNotHeld)
+			}
 			c.result.Holds = c.held(view)
 		}
 	}
