@@ -123,6 +123,6 @@ func TestT9_AProviderThatTimesOutLeavesAPaymentThatIsOpenAndAnInvoiceThatIsTaken
 	require.Equal(t, http.StatusCreated, shop.ask(t, "k-1", "invoice-1").status)
 	second = shop.ask(t, "k-2", "invoice-1")
 	require.Equal(t, http.StatusConflict, second.status)
-	require.Contains(t, second.text, "nothing more is to be paid")
+	require.Contains(t, second.text, "was captured")
 	require.Equal(t, 1, b.provider.Oracle().References[first.view.OperationID.String()].Charged)
 }

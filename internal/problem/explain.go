@@ -57,9 +57,10 @@ func conflict(result accept.Result) *Error {
 	if result.Holds == accept.FieldExternalReference {
 		kind, held = ReferenceIsInUse, "reference"
 	}
-	detail := "The " + held + " is that of a payment which was captured; nothing more is to be paid."
+	detail := "The payment with this " + held + " was captured, and stands in payment. It is not paid a second time."
 	if !result.Payment.State.Final() {
-		detail = "The payment with this " + held + " is being worked on, and stands in payment as it is now. Ask for it again; do not pay in another way meanwhile."
+		detail = "The payment with this " + held + " is being worked on, and stands in payment as it is now. " +
+			"Ask for it again; do not pay in another way meanwhile."
 	}
 	f := kind.Failure(detail)
 	f.Payment = &result.Payment
