@@ -44,11 +44,20 @@ func (a accounts) close() {
 
 // chargeable refuses at intake what the provider would have to refuse later (I10).
 func chargeable(c config.Accounts) (func(account string, a money.Amount) error, error) {
+	return connectors.Chargeable(connectorsOf(c))
+}
+
+// refundable refuses at intake what the provider cannot give back.
+func refundable(c config.Accounts) (func(account string, a money.Amount) error, error) {
+	return connectors.Refundable(connectorsOf(c))
+}
+
+func connectorsOf(c config.Accounts) map[string]string {
 	byAccount := make(map[string]string, len(c.List))
 	for _, account := range c.List {
 		byAccount[account.Name] = account.Connector
 	}
-	return connectors.Chargeable(byAccount)
+	return byAccount
 }
 
 // What config cannot know: which connectors there are, and what a lease is for.

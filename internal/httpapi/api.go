@@ -1,6 +1,7 @@
 // Package httpapi is the HTTP door: JSON in, payments and problem documents out.
 //
 //	POST /v1/payments, GET /v1/payments/{id} ──> accept, operation
+//	POST /v1/payments/{id}/cancel, /refunds ──> accept
 //	POST /v1/providers/{account}/webhooks ──> webhook
 //
 // Every answer that is not a payment is an RFC 9457 problem document that says
@@ -25,7 +26,7 @@ import (
 const (
 	// BodyBytesMax bounds a request's body, and with it what a request may cost
 	// before anything is known about it.
-	BodyBytesMax = 64 << 10
+	BodyBytesMax = accept.BodyBytesMax
 	// InFlightMax bounds the requests that are being worked on, and with them the
 	// memory: about 64 MiB if all of them bring the longest body.
 	InFlightMax = 1024
@@ -38,11 +39,12 @@ const (
 
 // Config is what the API stands on.
 type Config struct {
-	Pool      *pgxpool.Pool
-	Merchants *merchant.Directory
-	Committer *accept.Committer // its Run must be running
-	Waiting   *WaitingRoom      // its Run must be running
-	Webhooks  *webhook.Receiver
+	Pool       *pgxpool.Pool
+	Merchants  *merchant.Directory
+	Committer  *accept.Committer // its Run must be running
+	Amendments accept.Amendments
+	Waiting    *WaitingRoom // its Run must be running
+	Webhooks   *webhook.Receiver
 	// Limit bounds the requests of each merchant that has no limit of its own. Zero: none.
 	Limit merchant.Limit
 	Log   *zap.Logger

@@ -141,7 +141,8 @@ func (d *documentation) body(value any) *huma.RequestBody {
 	if _, free := value.(anything); !free {
 		name, media = "application/json", &huma.MediaType{Schema: d.schemas.Taken(value), Examples: requestExamples(value)}
 	}
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{name: media}}
+	_, none := value.(NoBody)
+	return &huma.RequestBody{Required: !none, Content: map[string]*huma.MediaType{name: media}}
 }
 
 // addAnswer describes one way in which a request goes well.

@@ -23,3 +23,17 @@ func examplePayment(status int) payment.View {
 	}
 	return view
 }
+
+// exampleRefund is an open refund for 202, and one that took place otherwise.
+func exampleRefund(status int) payment.RefundView {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 123456000, time.UTC)
+	view := payment.RefundView{
+		ID: uuid.MustParse(exampleRefundID), PaymentID: uuid.MustParse(exampleID), RefundReference: "RMA-4", State: payment.OperationSucceeded,
+		Amount: "4.00", AmountMinor: "400", Currency: "TRY", CreatedAt: at, UpdatedAt: at.Add(time.Second),
+	}
+	if status == http.StatusAccepted {
+		next := at.Add(time.Minute)
+		view.State, view.NextCheckAt, view.UpdatedAt = payment.OperationCreated, &next, at
+	}
+	return view
+}

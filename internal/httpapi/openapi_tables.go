@@ -1,12 +1,14 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -37,10 +39,14 @@ var parameters = map[string]huma.Param{
 		Name: idempotencyKey, In: "header", Required: true,
 		Description: "New for each intent, the same for each repeat; at most 255 characters. The bare form and the quoted form are the same " +
 			"key. A time-ordered key (UUIDv7, ULID) is best.",
-		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "0190a1b2-c3d4-7000-8000-00000000000a",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "8f6f1e1c-6d5c-4f3a-9d2b-1f0a9c7e2b11",
 	},
 	"payment-id": {
 		Name: "id", In: "path", Required: true, Description: "The payment's id.", Example: exampleID,
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	},
+	"refund-id": {
+		Name: "id", In: "path", Required: true, Description: "The refund's id.", Example: exampleRefundID,
 		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
 	},
 	"provider-account": {
@@ -55,6 +61,38 @@ var parameters = map[string]huma.Param{
 		Name: "X-Request-Id", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 		Description: "Goes on in the events' headers as what caused them.",
 	},
+	"Prefer": {
+		Name: "Prefer", In: "header", Schema: &huma.Schema{Type: huma.TypeString}, Example: "wait=1",
+		Description: "`wait=N` waits up to N whole seconds, at most 30, for a final state (RFC 7240). Other preferences, and malformed ones, are ignored.",
+	},
+	paramCursor: {
+		Name: paramCursor, In: "query", Schema: &huma.Schema{Type: huma.TypeString},
+		Description: "`next` of the page before, of the same list with the same filters.",
+	},
+	paramLimit: {
+		Name: paramLimit, In: "query", Description: fmt.Sprintf("The length of the page; %d without it.", limitDefault),
+		Schema: &huma.Schema{Type: huma.TypeInteger, Minimum: new(1.0), Maximum: new(float64(operation.ListPageMax))},
+	},
+	accept.FieldInvoiceID: {
+		Name: accept.FieldInvoiceID, In: "query", Description: "Only payments of this invoice.", Example: "INV-2026-0017",
+		Schema: listedBy(accept.InvoiceIDCharsMax),
+	},
+	accept.FieldExternalReference: {
+		Name: accept.FieldExternalReference, In: "query", Description: "Only payments with this reference. Not together with `invoiceId`.", Example: "PO-7",
+		Schema: listedBy(accept.ExternalReferenceCharsMax),
+	},
+	paramState: {
+		Name: paramState, In: "query", Description: "Only payments that are in this state now.",
+		Schema: &huma.Schema{Type: huma.TypeString, Enum: paymentStates()},
+	},
+	paramCreatedAfter: {
+		Name: paramCreatedAfter, In: "query", Description: "Only payments that were taken on at this moment or after it.",
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Example: "2026-05-04T00:00:00Z",
+	},
+	paramCreatedBefore: {
+		Name: paramCreatedBefore, In: "query", Description: "Only payments that were taken on before this moment.",
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "date-time"}, Example: "2026-05-05T00:00:00Z",
+	},
 	"traceparent": {
 		Name: "traceparent", In: "header", Schema: &huma.Schema{Type: huma.TypeString},
 		Description: "W3C trace context. One that is not valid is replaced by a new one.",
@@ -63,18 +101,20 @@ var parameters = map[string]huma.Param{
 
 // answerHeaders are the headers of answers, by their names.
 var answerHeaders = map[string]huma.Header{
-	"Location":            {Description: "The path of what was made.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri-reference"}},
-	"Idempotent-Replayed": {Description: "`true` when the key was known and this is the first request's answer.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
-	"ETag":                {Description: "Names this version of the text.", Schema: &huma.Schema{Type: huma.TypeString}},
-	"Retry-After":         {Description: "Seconds to wait before the same request is sent again.", Schema: &huma.Schema{Type: huma.TypeInteger}},
-	"WWW-Authenticate":    {Description: "How to authenticate.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"Location":                {Description: "The path of what was made.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri-reference"}},
+	"Idempotent-Replayed":     {Description: "`true` when this is the first request's answer.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+	"Idempotency-Key-Derived": {Description: "`true` when the key was derived from the invoice.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+	"Preference-Applied":      {Description: "`wait=N` when the wait was kept to.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"ETag":                    {Description: "Names this version of the text.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"Retry-After":             {Description: "Seconds to wait before the same request is sent again.", Schema: &huma.Schema{Type: huma.TypeInteger}},
+	"WWW-Authenticate":        {Description: "How to authenticate.", Schema: &huma.Schema{Type: huma.TypeString}},
 }
 
 // commonProblems are what can stand in the way of any request of the kind.
 func commonProblems(about about) []problem.Problem {
 	common := []problem.Problem{problem.InternalError, problem.Overloaded, problem.ServiceUnavailable}
 	if !about.noAPIKey {
-		common = append(common, problem.Unauthorized)
+		common = append(common, problem.Unauthorized, problem.RateLimited)
 	}
 	if about.keyed {
 		common = append(common, problem.KeyMissing, problem.KeyMalformed, problem.KeyExpired, problem.KeyReused, problem.RequestInProgress)
@@ -84,7 +124,7 @@ func commonProblems(about about) []problem.Problem {
 	}
 	common = append(common, problem.BodyTooSlow, problem.BodyTooLarge)
 	if _, free := about.body.(anything); !free {
-		common = append(common, problem.MalformedBody, problem.InvalidRequest, problem.UnsupportedMedia)
+		common = append(common, problem.MalformedBody, problem.InvalidRequest, problem.CardDataRefused, problem.UnsupportedMedia)
 	}
 	return common
 }
@@ -94,13 +134,16 @@ func problemHeaders(p problem.Problem) []string {
 	switch {
 	case p.Name == problem.Unauthorized.Name:
 		return []string{"WWW-Authenticate"}
-	case p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusConflict):
+	case p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusConflict || p.Status == http.StatusTooManyRequests):
 		return []string{"Retry-After"}
 	}
 	return nil
 }
 
-const exampleID = "0190a1b2-c3d4-7000-8000-000000000001"
+const (
+	exampleID       = "0190a1b2-c3d4-7000-8000-000000000001"
+	exampleRefundID = "0190a1b2-c3d4-7000-8000-000000000003"
+)
 
 // requests are examples of bodies.
 var requests = map[reflect.Type]map[string]*huma.Example{
@@ -117,6 +160,10 @@ var requests = map[reflect.Type]map[string]*huma.Example{
 			},
 		},
 	},
+	reflect.TypeFor[accept.RefundBody](): {
+		"all":  {Summary: "All that is left", Value: map[string]any{"refundReference": "RMA-3"}},
+		"part": {Summary: "A part", Value: map[string]any{"refundReference": "RMA-4", "amount": "4.00", "currency": "TRY"}},
+	},
 }
 
 func requestExamples(body any) map[string]*huma.Example { return requests[reflect.TypeOf(body)] }
@@ -126,6 +173,8 @@ func answerExample(answer success) any {
 	switch answer.body.(type) {
 	case payment.View:
 		return examplePayment(answer.status)
+	case payment.RefundView:
+		return exampleRefund(answer.status)
 	default:
 		return nil
 	}
@@ -136,6 +185,8 @@ func linksOf(body any) map[string]*huma.Link {
 	switch body.(type) {
 	case payment.View:
 		return map[string]*huma.Link{"payment": {OperationID: "getPayment", Parameters: map[string]any{"id": "$response.body#/id"}}}
+	case payment.RefundView:
+		return map[string]*huma.Link{"refund": {OperationID: "getRefund", Parameters: map[string]any{"id": "$response.body#/id"}}}
 	default:
 		return nil
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-// RefundsPageMax bounds one page of a payment's refunds.
-const RefundsPageMax = 100
-
 //go:embed refund_views.sql
 var refundViewsSQL string
 

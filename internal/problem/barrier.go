@@ -26,7 +26,7 @@ func barred(b *accept.BarrierError) *Error {
 	case accept.BarrierBeyondLimit:
 		f = RefundBeyondLimit.Failure("Of this payment " + left(b) + " can be refunded. Refunds that are not final yet count.")
 	case accept.BarrierNoRefunds:
-		f = RefundsUnsupported.Failure("The payment's provider account " + b.Problem + ".")
+		f = RefundsUnsupported.Failure("The payment's provider account: " + b.Problem + ".")
 	}
 	f.Payment, f.Refund = b.Payment, b.Refund
 	return f

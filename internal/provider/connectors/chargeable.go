@@ -1,6 +1,7 @@
 package connectors
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/payonce/payonce/internal/provider"
@@ -12,6 +13,26 @@ import (
 // that is not among them is not judged: its payments wait, visibly, until a worker
 // serves it. Errors: an unknown connector.
 func Chargeable(accounts map[string]string) (func(account string, a money.Amount) error, error) {
+	return judged(accounts, func(c provider.Capabilities, a money.Amount) error {
+		_, err := c.Units(a)
+		return err
+	})
+}
+
+// Refundable is Chargeable for refunds: it refuses them at a provider without any, too.
+func Refundable(accounts map[string]string) (func(account string, a money.Amount) error, error) {
+	return judged(accounts, func(c provider.Capabilities, a money.Amount) error {
+		if !c.Refunds {
+			return errNoRefunds
+		}
+		_, err := c.Units(a)
+		return err
+	})
+}
+
+var errNoRefunds = errors.New("has no refunds")
+
+func judged(accounts map[string]string, judge func(provider.Capabilities, money.Amount) error) (func(account string, a money.Amount) error, error) {
 	declared := make(map[string]provider.Capabilities, len(accounts))
 	for account, connector := range accounts {
 		capabilities, err := Declared(connector)
@@ -25,7 +46,6 @@ func Chargeable(accounts map[string]string) (func(account string, a money.Amount
 		if !known {
 			return nil
 		}
-		_, err := capabilities.Units(a)
-		return err
+		return judge(capabilities, a)
 	}, nil
 }
