@@ -151,8 +151,8 @@ var packages = arrows{
 		{
 			pkg: "internal/app",
 			imports: "internal/accept internal/casework internal/config internal/drift internal/evidence internal/httpapi internal/idempotency " +
-				"internal/kafka internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres internal/provider " +
-				"internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
+				"internal/kafka internal/kafkadoor internal/lifecycle internal/merchant internal/operation internal/outcome internal/postgres " +
+				"internal/provider internal/provider/connectors internal/reconcile internal/relay internal/telemetry internal/webhook internal/worker " +
 				"pkg/event pkg/money pkg/payment",
 			modules: "kgo pgx uuid x509roots zap",
 			tests:   "internal/pgserver internal/pspsim pkg/client",

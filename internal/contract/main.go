@@ -57,17 +57,18 @@ func run(ctx context.Context, tool []string) error {
 		return fmt.Errorf("setting up: %w", err)
 	}
 	path := filepath.Join(folder, "report.json")
-	if err := s.try(ctx, append(tool, "--report-json-path", path, "http://"+s.httpAddr+"/openapi.yaml")); err != nil {
+	if err := s.try(ctx, folder, append(tool, "--report-json-path", path, "http://"+s.httpAddr+"/openapi.yaml")); err != nil {
 		return err
 	}
 	return judge(path)
 }
 
-// try runs the tool while all services do.
-func (s *stage) try(ctx context.Context, tool []string) error {
+// try runs the tool while all services do, in a folder where it may leave things.
+func (s *stage) try(ctx context.Context, folder string, tool []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	command := exec.CommandContext(ctx, tool[0], tool[1:]...)
+	command.Dir = folder
 	command.Env = append(os.Environ(), keyVariable+"="+s.apiKey)
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -81,6 +81,7 @@ type findings struct {
 	bills     []bill
 	delivered map[uuid.UUID]int         // deliveries of each event
 	order     map[uuid.UUID][]uuid.UUID // of first deliveries, by payment
+	invalid   int                       // events that break their published schema
 	oracles   []pspsim.Oracle
 }
 
@@ -103,6 +104,7 @@ func (s *stage) audit(ctx context.Context, l *load) (Report, error) {
 	}
 	s.witness.await(ctx, len(f.told))
 	f.delivered, f.order = s.witness.testify()
+	f.invalid = s.witness.invalids()
 	for _, url := range s.urls {
 		oracle, err := askOracle(ctx, url)
 		if err != nil {

@@ -118,10 +118,11 @@ func nonZero[K comparable](sums map[K]int64) int {
 }
 
 // judgeEvents compares the topics with the history: every event that was committed
-// is there, no other one is, and a payment's first deliveries are in its order.
+// is there and as its schema says, no other one is, and a payment's first deliveries
+// are in its order.
 func (f *findings) judgeEvents(r *Report) {
 	r.EventsPublished, r.eventsTold = len(f.delivered), len(f.told)
-	r.eventsMissing = f.Unpublished
+	r.eventsMissing, r.EventsInvalid = f.Unpublished, f.invalid
 	outcomes := map[uuid.UUID][]uuid.UUID{}
 	for _, t := range f.told {
 		if f.delivered[t.Event] == 0 {

@@ -118,6 +118,9 @@ func TestEveryBreachIsFound(t *testing.T) {
 		"left in the outbox": {func(f *findings, _, _ charge) {
 			f.Unpublished = 1
 		}, []string{"P5"}},
+		"not as its schema says": {func(f *findings, _, _ charge) {
+			f.invalid = 1
+		}, []string{"P5"}},
 		"out of order": {func(f *findings, captured, _ charge) {
 			f.order[captured.Payment] = []uuid.UUID{uuid.New(), f.told[1].Event}
 		}, []string{"P5"}},

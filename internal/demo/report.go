@@ -22,6 +22,7 @@ type Report struct {
 	Lost            int     `json:"lost"`             // accepted − final − open
 	LedgerSum       int64   `json:"ledger_sum"`       //
 	EventsPublished int     `json:"events_published"` // distinct event ids on the topics
+	EventsInvalid   int     `json:"events_invalid"`   // of them, those that break their published schema
 	Billed          int     `json:"billed"`           // rows in billing's database
 	Seconds         float64 `json:"seconds"`          // first request to last outcome told
 
@@ -67,9 +68,10 @@ func (r Report) promises() []promise {
 		},
 		{
 			"P5", "event if and only if commit",
-			fmt.Sprintf("%d committed, %d on the topics (%d more than once), %d out of order; %d billed",
-				r.eventsTold, r.EventsPublished, r.repeatedEvents, r.disorderly, r.Billed),
-			r.eventsMissing == 0 && r.eventsTold == r.EventsPublished && r.disorderly == 0 && r.wrongBills == 0 && r.Billed == r.Captured,
+			fmt.Sprintf("%d committed, %d on the topics (%d more than once), %d out of order, %d not as their schema says; %d billed",
+				r.eventsTold, r.EventsPublished, r.repeatedEvents, r.disorderly, r.EventsInvalid, r.Billed),
+			r.eventsMissing == 0 && r.eventsTold == r.EventsPublished && r.EventsInvalid == 0 && r.disorderly == 0 && r.wrongBills == 0 &&
+				r.Billed == r.Captured,
 		},
 		{
 			"P6", "the second request gets the first one's answer",

@@ -10,29 +10,39 @@ import (
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/payonce/payonce/internal/eventschema"
 	"github.com/payonce/payonce/pkg/event"
 )
 
 // witness writes down what is on the topics, as any consumer would see it.
 type witness struct {
-	client *kgo.Client
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	client  *kgo.Client
+	schemas *eventschema.Validator
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
 
-	mu    sync.Mutex
-	order map[uuid.UUID][]uuid.UUID // by payment: event ids on the events topic, first deliveries
-	seen  map[uuid.UUID]int         // event id, on either topic: how often
-	final map[uuid.UUID]bool        // payments of which a final outcome was told
+	mu      sync.Mutex
+	order   map[uuid.UUID][]uuid.UUID // by payment: event ids on the events topic, first deliveries
+	seen    map[uuid.UUID]int         // event id, on either topic: how often
+	final   map[uuid.UUID]bool        // payments of which a final outcome was told
+	invalid map[uuid.UUID]bool        // events that break their published schema
 }
 
 func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*witness, error) {
+	schemas, err := eventschema.NewValidator()
+	if err != nil {
+		return nil, fmt.Errorf("reading the events' schemas: %w", err)
+	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topics.Requests, topics.Events),
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return nil, fmt.Errorf("watching the topics: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	w := &witness{client: client, cancel: cancel, order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}, final: map[uuid.UUID]bool{}}
+	w := &witness{
+		client: client, schemas: schemas, cancel: cancel,
+		order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}, final: map[uuid.UUID]bool{}, invalid: map[uuid.UUID]bool{},
+	}
 	w.done.Go(func() {
 		for running.Err() == nil {
 			client.PollFetches(running).EachRecord(func(r *kgo.Record) { w.note(r, r.Topic == topics.Events) })
@@ -56,8 +66,12 @@ func (w *witness) note(r *kgo.Record, outcome bool) {
 	if err != nil {
 		return // shows as an event that never came
 	}
+	err = w.schemas.Validate(received.Type, r.Value)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err != nil {
+		w.invalid[received.ID] = true
+	}
 	w.seen[received.ID]++
 	if outcome && w.seen[received.ID] == 1 {
 		w.order[received.Key] = append(w.order[received.Key], received.ID)
@@ -95,6 +109,13 @@ func (w *witness) distinct() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.seen)
+}
+
+// invalids is how many events break their published schema, or have none.
+func (w *witness) invalids() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.invalid)
 }
 
 // testify returns how often each event was delivered, and by payment the order of

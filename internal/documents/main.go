@@ -10,11 +10,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2/yaml"
 
+	"github.com/payonce/payonce/internal/asyncapi"
 	"github.com/payonce/payonce/internal/httpapi"
 )
 
@@ -62,11 +65,27 @@ func documents() ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := inYAML(api, "openapi", "info", "servers", "security", "tags", "paths", "components")
+	openapi, err := inYAML(api, "openapi", "info", "servers", "security", "tags", "paths", "components")
 	if err != nil {
 		return nil, fmt.Errorf("rendering the API's document: %w", err)
 	}
-	return []document{{"schema/openapi.yaml", text}}, nil
+	messages, err := asyncapi.Document()
+	if err != nil {
+		return nil, err
+	}
+	channels, err := inYAML(messages, asyncapi.Sections...)
+	if err != nil {
+		return nil, fmt.Errorf("rendering the messages' document: %w", err)
+	}
+	schemas, err := asyncapi.Schemas()
+	if err != nil {
+		return nil, err
+	}
+	made := []document{{"schema/openapi.yaml", openapi}, {"schema/asyncapi.yaml", channels}}
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
+		made = append(made, document{"schema/events/" + name + ".json", schemas[name]})
+	}
+	return made, nil
 }
 
 // inYAML renders the sections of a document in the order in which it is read.

@@ -13,6 +13,9 @@ import (
 // plainText is what identifiers are made of: printable ASCII, and spaces inside only.
 const plainText = `^[!-~]([ -~]*[!-~])?$`
 
+// currencyPattern is what all ISO 4217 codes look like.
+const currencyPattern = `^[A-Z]{3}$`
+
 // text bounds an identifier as accept does.
 func text(charsMax int) func(*huma.Schema) {
 	return func(s *huma.Schema) {
@@ -57,6 +60,16 @@ func states() []any {
 	var found []payment.State
 	for _, arrow := range payment.Arrows() {
 		found = append(found, arrow.From.PaymentState(), arrow.To.PaymentState())
+	}
+	slices.Sort(found)
+	return anys(slices.Compact(found))
+}
+
+// operationStates are the states that arrows lead an operation through.
+func operationStates() []any {
+	var found []payment.OperationState
+	for _, arrow := range payment.Arrows() {
+		found = append(found, arrow.From, arrow.To)
 	}
 	slices.Sort(found)
 	return anys(slices.Compact(found))

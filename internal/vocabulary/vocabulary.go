@@ -9,6 +9,7 @@
 package vocabulary
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -63,7 +64,7 @@ func (s *Schemas) Registry() (huma.Registry, error) {
 			if !ok {
 				continue
 			}
-			ofType(property, field.Type)
+			s.ofType(property, field.Type)
 			if !ofName(property, name, member) {
 				unknown = append(unknown, name+"."+member)
 			}
@@ -85,7 +86,7 @@ func (s *Schemas) finish(name string, schema *huma.Schema) {
 	}
 	schema.Required = nil
 	for _, member := range slices.Sorted(maps.Keys(schema.Properties)) {
-		if property := schema.Properties[member]; !property.Nullable {
+		if property := schema.Properties[member]; !property.Nullable && !lookUp(name, member).optional {
 			schema.Required = append(schema.Required, member)
 		}
 	}
@@ -100,7 +101,7 @@ func nameOf(t reflect.Type, hint string) string {
 }
 
 // ofType bounds what the Go type bounds already.
-func ofType(property *huma.Schema, t reflect.Type) {
+func (s *Schemas) ofType(property *huma.Schema, t reflect.Type) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -110,19 +111,19 @@ func ofType(property *huma.Schema, t reflect.Type) {
 	case reflect.TypeFor[payment.State]():
 		property.Enum = states()
 	case reflect.TypeFor[money.Currency]():
-		property.Pattern = `^[A-Z]{3}$`
+		property.Pattern = currencyPattern
+	case reflect.TypeFor[payment.OperationState]():
+		property.Enum = operationStates()
 	case reflect.TypeFor[jsontext.Value]():
 		*property = huma.Schema{}
+	case reflect.TypeFor[json.RawMessage]():
+		*property = huma.Schema{Ref: s.prefix + names[reflect.TypeFor[payment.View]()]} // the only one that is sent
 	}
 }
 
-// ofName explains and bounds a member. The table knows it by its own name, or with
-// its schema's name where one name has two meanings.
+// ofName explains and bounds a member, and reports whether the table has it.
 func ofName(property *huma.Schema, schema, name string) bool {
-	m, ok := members[schema+"."+name]
-	if !ok {
-		m, ok = members[name]
-	}
+	m := lookUp(schema, name)
 	property.Description = m.text
 	if m.bound != nil {
 		m.bound(property)
@@ -130,5 +131,14 @@ func ofName(property *huma.Schema, schema, name string) bool {
 	if m.example != nil {
 		property.Examples = []any{m.example}
 	}
-	return ok
+	return m.text != ""
+}
+
+// lookUp finds a member in the table, which knows it by its own name, or with its
+// schema's name where one name has two meanings.
+func lookUp(schema, name string) member {
+	if m, ok := members[schema+"."+name]; ok {
+		return m
+	}
+	return members[name]
 }

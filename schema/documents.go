@@ -1,6 +1,6 @@
 package schema
 
-import _ "embed"
+import "embed"
 
 //go:generate go run ../internal/documents ..
 
@@ -8,3 +8,9 @@ import _ "embed"
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
+
+// Events holds events/TYPE.json, the JSON Schema of each type of message on Kafka. They
+// are made from the code.
+//
+//go:embed events/*.json
+var Events embed.FS
