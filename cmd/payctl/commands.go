@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"github.com/payonce/payonce/internal/app"
 )
 
@@ -30,12 +32,14 @@ func (migrateCommand) Run(ctx context.Context, t terminal) error {
 }
 
 type topicsCommand struct {
-	Create topicsCreate `cmd:"" help:"Create the shared topics that are missing (PAYONCE_KAFKA_BROKERS, PAYONCE_TOPIC_PREFIX)."`
+	Create topicsCreate `cmd:"" help:"Create the shared topics, or a merchant's, that are missing (PAYONCE_KAFKA_BROKERS, PAYONCE_TOPIC_PREFIX)."`
 }
 
 type topicsCreate struct {
 	Partitions  int32 `default:"16" help:"Partitions of each topic: a power of two, at most 64."`
 	Replication int16 `default:"0" help:"Copies of each partition; 3 in production. 0 leaves it to the broker."`
+	// Nil: the shared topics.
+	Merchant *uuid.UUID `placeholder:"ID" help:"The two topics of this merchant at the Kafka door, instead of the shared ones."`
 }
 
 // Run implements the command.
@@ -43,7 +47,7 @@ func (c topicsCreate) Run(ctx context.Context, t terminal) error {
 	if c.Partitions < 1 || c.Replication < 0 {
 		return usageError{errors.New("--partitions is a power of two up to 64, and --replication is not negative")}
 	}
-	topics, err := app.CreateTopics(ctx, t.environ, c.Partitions, c.Replication)
+	topics, err := c.create(ctx, t.environ)
 	if err != nil {
 		return err
 	}
@@ -51,6 +55,13 @@ func (c topicsCreate) Run(ctx context.Context, t terminal) error {
 		fmt.Fprintln(t.out, topic)
 	}
 	return nil
+}
+
+func (c topicsCreate) create(ctx context.Context, environ []string) ([]string, error) {
+	if c.Merchant != nil {
+		return app.CreateDoorTopics(ctx, environ, *c.Merchant, c.Partitions, c.Replication)
+	}
+	return app.CreateTopics(ctx, environ, c.Partitions, c.Replication)
 }
 
 type providerCommand struct {

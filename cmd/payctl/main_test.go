@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/payonce/payonce/internal/app"
 	"github.com/payonce/payonce/internal/testkit"
@@ -57,6 +58,27 @@ func TestTopicsAreCreated(t *testing.T) {
 		"topics", "create", "--partitions", "8", "--replication", "1")
 	require.Equal(t, app.ExitOK, code, errOut)
 	require.Equal(t, "shop.requests\nshop.events\nshop.dead-letters\n", out)
+}
+
+func TestI1_AMerchantsTopicsAreCreatedWithTheBrokersTime(t *testing.T) {
+	t.Parallel()
+	broker := testkit.NewFakeBroker(t)
+	merchant := "01890a5d-ac96-774b-bcce-b302099a8057"
+	code, out, errOut := payctl(t, []string{"PAYONCE_KAFKA_BROKERS=" + broker.Addrs[0], "PAYONCE_TOPIC_PREFIX=shop"},
+		"topics", "create", "--merchant", merchant, "--partitions", "4")
+	require.Equal(t, app.ExitOK, code, errOut)
+	require.Equal(t, "shop.intake."+merchant+"\nshop.intake-replies."+merchant+"\n", out)
+	described, err := kadm.NewClient(broker.Client(t)).DescribeTopicConfigs(t.Context(), "shop.intake."+merchant)
+	require.NoError(t, err)
+	stamped, err := described.On("shop.intake."+merchant, nil)
+	require.NoError(t, err)
+	for _, c := range stamped.Configs {
+		if c.Key == "message.timestamp.type" {
+			require.Equal(t, "LogAppendTime", c.MaybeValue())
+			return
+		}
+	}
+	require.Fail(t, "the topic's senders set the time")
 }
 
 func TestExitCodesTellMistakesApart(t *testing.T) {

@@ -23,8 +23,8 @@ const intakeConnsMax = accept.ConnsMax + webhook.StoresMax + 1 + 8
 // waitingStopWait is what giving up a look at the database takes, and more.
 const waitingStopWait = 5 * time.Second
 
-// Intake takes payments on over HTTP until ctx ends. It knows neither Kafka nor a
-// provider.
+// Intake takes payments on over HTTP, and from Kafka where it is told to, until ctx
+// ends. It calls no provider.
 func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	judge, err := chargeable(c.Accounts)
 	if err != nil {
@@ -43,9 +43,16 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
 	}
+	refunds, err := refundable(c.Accounts)
+	if err != nil {
+		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
+	}
+	amendments := accept.Amendments{
+		Pool: r.pool, Topics: topicsOf(c.Topics), Source: event.Source(string(c.Cell)), KeyWindow: c.KeyWindow, Refundable: refunds,
+	}
 	waiting := httpapi.NewWaitingRoom(r.pool, log)
 	api := httpapi.New(httpapi.Config{
-		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Waiting: waiting, Log: log,
+		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Amendments: amendments, Waiting: waiting, Log: log,
 		Webhooks: webhook.NewReceiver(r.pool, sources, time.Now, log),
 		Limit:    merchant.Limit{PerSecond: c.RateLimit, Burst: c.Burst()},
 	})
@@ -58,9 +65,10 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("PAYONCE_HTTP_ADDR: %w", err)
 	}
-	return r.run(ctx, nil, []zap.Field{zap.Stringer("http_addr", listener.Addr())},
+	parts := append(kafkaDoor(c, r.pool, committer, log),
 		lifecycle.Server("HTTP server", listener, server),
 		lifecycle.Part{Name: "waiting room", Run: endless(waiting.Run), StopWait: waitingStopWait},
 		committing("committer", committer.Run),
 	)
+	return r.run(ctx, nil, []zap.Field{zap.Stringer("http_addr", listener.Addr()), zap.Bool("kafka_door", c.KafkaDoor)}, parts...)
 }

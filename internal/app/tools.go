@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
@@ -15,6 +16,7 @@ import (
 	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/connectors"
+	"github.com/payonce/payonce/pkg/event"
 )
 
 // topicsWait bounds the creation of topics. A broker that is silent for longer is
@@ -38,19 +40,39 @@ func CreateTopics(ctx context.Context, environ []string, partitions int32, repli
 	if err != nil {
 		return nil, err
 	}
+	topics := topicsOf(c.Topics).All()
+	return topics, ensureTopics(ctx, c, kafka.TopicShape{Partitions: partitions, Replication: replication}, topics...)
+}
+
+// CreateDoorTopics is CreateTopics for the two topics of one merchant at the Kafka
+// door. It does not look whether there is such a merchant.
+func CreateDoorTopics(ctx context.Context, environ []string, merchant uuid.UUID, partitions int32, replication int16) ([]string, error) {
+	c, err := config.Load[config.TopicsTool](environ)
+	if err != nil {
+		return nil, err
+	}
+	topics := event.DoorTopicsOf(string(c.TopicPrefix), merchant)
+	shape := kafka.TopicShape{Partitions: partitions, Replication: replication}
+	if err := ensureTopics(ctx, c, shape, topics.Replies); err != nil {
+		return nil, err
+	}
+	shape.BrokerTime = true // how old a command is, is not for its sender to say
+	return topics.All(), ensureTopics(ctx, c, shape, topics.Commands)
+}
+
+func ensureTopics(ctx context.Context, c config.TopicsTool, shape kafka.TopicShape, topics ...string) error {
 	client, err := kgo.NewClient(kafkaOptions("payctl", c.Kafka, zap.NewNop())...)
 	if err != nil {
-		return nil, fmt.Errorf("PAYONCE_KAFKA_BROKERS: %w", err)
+		return fmt.Errorf("PAYONCE_KAFKA_BROKERS: %w", err)
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, topicsWait)
 	defer cancel()
-	topics := topicsOf(c.Topics).All()
-	err = kafka.EnsureTopics(ctx, client, kafka.TopicShape{Partitions: partitions, Replication: replication}, topics...)
+	err = kafka.EnsureTopics(ctx, client, shape, topics...)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("asking PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
+		return fmt.Errorf("asking PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
 	}
-	return topics, err
+	return err
 }
 
 // toolPool connects payctl to the database.

@@ -119,6 +119,10 @@ type Intake struct {
 	// WebhookSecrets are in the order of the accounts, with an empty item where an
 	// account has none: its webhooks are refused. Without the variable all are.
 	WebhookSecrets SecretsList `env:"PROVIDER_WEBHOOK_SECRETS" secret:"true"`
+	// KafkaDoor takes payments on from commands in Kafka, too. Brokers are read for
+	// it only: HTTP works without them.
+	KafkaDoor bool    `env:"KAFKA_DOOR"`
+	Brokers   Brokers `env:"KAFKA_BROKERS"`
 }
 
 func (c Intake) withDefaults() Intake {

@@ -330,3 +330,23 @@ func TestI13_TheRateLimitHasADefaultAndCanBeTurnedOff(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 }
+
+func TestO6_TheKafkaDoorNeedsBrokersAndNothingElseDoesAtIntake(t *testing.T) {
+	t.Parallel()
+	load := func(changes ...string) (config.Intake, error) {
+		return config.Load[config.Intake](append(changes, "PAYONCE_DATABASE_URL="+databaseURL, "PAYONCE_PROVIDER=card=simulated"))
+	}
+	for _, environ := range [][]string{nil, {"PAYONCE_KAFKA_BROKERS=a:1"}, {"PAYONCE_KAFKA_DOOR=false"}} {
+		got, err := load(environ...)
+		require.NoError(t, err)
+		require.False(t, got.KafkaDoor)
+	}
+	got, err := load("PAYONCE_KAFKA_DOOR=true", "PAYONCE_KAFKA_BROKERS=a:1")
+	require.NoError(t, err)
+	require.True(t, got.KafkaDoor)
+
+	_, err = load("PAYONCE_KAFKA_DOOR=true")
+	require.ErrorContains(t, err, "PAYONCE_KAFKA_DOOR is true and PAYONCE_KAFKA_BROKERS has no brokers")
+	_, err = load("PAYONCE_KAFKA_DOOR=yes", "PAYONCE_KAFKA_BROKERS=a:1")
+	require.ErrorContains(t, err, "set it to true to take payments on from commands in Kafka")
+}

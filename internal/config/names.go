@@ -21,6 +21,7 @@ var help = map[string]string{
 	"DATABASE_URL":         "the URL of the application's role, postgres://payonce_app:PASSWORD@HOST:PORT/DATABASE",
 	"MIGRATE_DATABASE_URL": "the URL of the owner, postgres://payonce_owner:PASSWORD@HOST:PORT/DATABASE",
 	"KAFKA_BROKERS":        "HOST:PORT of one or more brokers, separated by commas",
+	"KAFKA_DOOR":           "true to take payments on from commands in Kafka, too, or false",
 	"TOPIC_PREFIX":         "what the names of the shared topics begin with, such as payonce",
 	"HTTP_ADDR":            "HOST:PORT that serves the API, such as :8080",
 	"RATE_LIMIT":           "the requests per second that each merchant may send to this process, such as 1000; 0 for no limit",

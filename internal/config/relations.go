@@ -34,6 +34,10 @@ func (c Intake) relations() []string {
 		problems = append(problems, fmt.Sprintf("PAYONCE_PROVIDER lists %d accounts and PAYONCE_PROVIDER_WEBHOOK_SECRETS those of %d: "+
 			"give the secrets of each account, in the same order, and an empty item where it has none", accounts, lists))
 	}
+	if c.KafkaDoor && len(c.Brokers) == 0 {
+		problems = append(problems, "PAYONCE_KAFKA_DOOR is true and PAYONCE_KAFKA_BROKERS has no brokers: set it to HOST:PORT of one or more, "+
+			"or PAYONCE_KAFKA_DOOR to false")
+	}
 	return append(problems, c.rateProblems()...)
 }
 

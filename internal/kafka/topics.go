@@ -26,6 +26,9 @@ const (
 type TopicShape struct {
 	Partitions  int32 // a power of two, at most PartitionsMax; 0 means PartitionsDefault
 	Replication int16 // copies of each partition; 0 leaves it to the broker
+	// BrokerTime makes the records' timestamps the brokers' own: who writes to the
+	// topic cannot choose them.
+	BrokerTime bool
 }
 
 func (s TopicShape) check() error {
@@ -33,6 +36,18 @@ func (s TopicShape) check() error {
 		return fmt.Errorf("a topic has a power of two of partitions, at most %d, not %d", PartitionsMax, s.Partitions)
 	}
 	return nil
+}
+
+func (s TopicShape) settings() map[string]*string {
+	settings := map[string]*string{}
+	if s.Replication >= 3 {
+		// An acknowledged record survives the loss of any one broker.
+		settings["min.insync.replicas"] = new("2")
+	}
+	if s.BrokerTime {
+		settings["message.timestamp.type"] = new("LogAppendTime")
+	}
+	return settings
 }
 
 // EnsureTopics creates the topics that are missing and returns when the brokers
@@ -45,16 +60,12 @@ func EnsureTopics(ctx context.Context, client *kgo.Client, shape TopicShape, top
 	if err := shape.check(); err != nil {
 		return err
 	}
-	replication, settings := int16(-1), map[string]*string{}
+	replication := int16(-1)
 	if shape.Replication > 0 {
 		replication = shape.Replication
 	}
-	if shape.Replication >= 3 {
-		// An acknowledged record survives the loss of any one broker.
-		settings["min.insync.replicas"] = new("2")
-	}
 	admin := kadm.NewClient(client)
-	created, err := admin.CreateTopics(ctx, shape.Partitions, replication, settings, topics...)
+	created, err := admin.CreateTopics(ctx, shape.Partitions, replication, shape.settings(), topics...)
 	if err != nil {
 		return fmt.Errorf("creating topics: %w", err)
 	}
