@@ -14,16 +14,16 @@ func aboutPostPayment() about {
 		description: "The payment is charged once, however often the request is repeated with its key. " +
 			"A repeat gets the same payment, and once that is final the very same bytes.",
 		keyed:      true,
-		parameters: []string{"X-Correlation-Id", "X-Request-Id", "traceparent"},
+		parameters: []string{"Prefer", "X-Correlation-Id", "X-Request-Id", "traceparent"},
 		body:       accept.PaymentBody{},
 		answers: []success{
 			{
-				status: http.StatusCreated, when: "A repeat of a request whose payment is final. The outcome stands in `state`.",
-				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
+				status: http.StatusCreated, when: "The payment is final: the request was repeated, or waited. The outcome stands in `state`.",
+				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed", "Idempotency-Key-Derived", "Preference-Applied"},
 			},
 			{
 				status: http.StatusAccepted, when: "The payment was taken on, now or before, and is not final yet.",
-				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed"},
+				body: payment.View{}, headers: []string{"Location", "Idempotent-Replayed", "Idempotency-Key-Derived", "Preference-Applied"},
 			},
 		},
 		problems: []problem.Problem{problem.InvoiceHasPayment, problem.ReferenceIsInUse},
@@ -34,8 +34,8 @@ func aboutGetPayment() about {
 	return about{
 		id: "getPayment", tag: tagPayments, summary: "Tell the state of a payment",
 		description: "An open payment is being worked on or checked. It has not failed, and must not be paid again elsewhere.",
-		parameters:  []string{"payment-id"},
-		answers:     []success{{status: http.StatusOK, when: "The payment as it is now.", body: payment.View{}}},
+		parameters:  []string{"payment-id", "Prefer"},
+		answers:     []success{{status: http.StatusOK, when: "The payment as it is now.", body: payment.View{}, headers: []string{"Preference-Applied"}}},
 		problems:    []problem.Problem{problem.ResourceNotFound},
 	}
 }

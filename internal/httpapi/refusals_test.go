@@ -204,17 +204,17 @@ func TestI11_PathsAndMethodsAreProblemsToo(t *testing.T) {
 		status int
 		allow  string
 	}{
-		"GET /":                   {404, ""},
-		"GET /v1/":                {404, ""},
-		"GET /v2/payments":        {404, ""},
-		"POST /v1/payments/":      {404, ""},
-		"GET /v1/payments/1/2":    {404, ""},
-		"GET /v1/payments":        {405, "POST"},
-		"PUT /v1/payments":        {405, "POST"},
-		"DELETE /v1/payments/1":   {405, "GET, HEAD"},
-		"POST /v1/payments/1":     {405, "GET, HEAD"},
-		"GET /v1/payments/%00":    {404, ""},
-		"GET /v1/payments/%ff%fe": {404, ""},
+		"GET /":                     {404, ""},
+		"GET /v1/":                  {404, ""},
+		"GET /v2/payments":          {404, ""},
+		"POST /v1/payments/":        {404, ""},
+		"GET /v1/payments/1/2":      {404, ""},
+		"PUT /v1/payments":          {405, "GET, HEAD, POST"},
+		"DELETE /v1/payments/1":     {405, "GET, HEAD"},
+		"POST /v1/payments/1":       {405, "GET, HEAD"},
+		"PUT /v1/payments/1/events": {405, "GET, HEAD"},
+		"GET /v1/payments/%00":      {404, ""},
+		"GET /v1/payments/%ff%fe":   {404, ""},
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		r, err := http.NewRequestWithContext(t.Context(), method, d.url+path, nil)

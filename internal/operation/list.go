@@ -41,8 +41,8 @@ var listSQL string
 // the end of time, beyond every payment's
 var endOfTime = Place{CreatedAt: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}
 
-// List returns one page of payments as they stand now, newest first, and whether there
-// are more behind it. A page stands still while payments are accepted; one whose commit
+// List returns one page of payments as they stand now, newest first and never nil, and
+// whether there are more behind it. A page stands still while payments are accepted; one whose commit
 // comes late may appear on a page that was read already, and is then not seen there.
 // With a State, a payment that moves between two pages is on the page of where it is.
 func List(ctx context.Context, q Querier, f ListFilter) (page []payment.View, more bool, err error) {
