@@ -39,10 +39,14 @@ var parameters = map[string]huma.Param{
 		Name: idempotencyKey, In: "header", Required: true,
 		Description: "New for each intent, the same for each repeat; at most 255 characters. The bare form and the quoted form are the same " +
 			"key. A time-ordered key (UUIDv7, ULID) is best.",
-		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "0190a1b2-c3d4-7000-8000-00000000000a",
+		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "8f6f1e1c-6d5c-4f3a-9d2b-1f0a9c7e2b11",
 	},
 	"payment-id": {
 		Name: "id", In: "path", Required: true, Description: "The payment's id.", Example: exampleID,
+		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
+	},
+	"refund-id": {
+		Name: "id", In: "path", Required: true, Description: "The refund's id.", Example: exampleRefundID,
 		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
 	},
 	"provider-account": {
@@ -97,19 +101,20 @@ var parameters = map[string]huma.Param{
 
 // answerHeaders are the headers of answers, by their names.
 var answerHeaders = map[string]huma.Header{
-	"Location":            {Description: "The path of what was made.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri-reference"}},
-	"Idempotent-Replayed": {Description: "`true` when the key was known and this is the first request's answer.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
-	"Preference-Applied":  {Description: "`wait=N` when the wait was kept to.", Schema: &huma.Schema{Type: huma.TypeString}},
-	"ETag":                {Description: "Names this version of the text.", Schema: &huma.Schema{Type: huma.TypeString}},
-	"Retry-After":         {Description: "Seconds to wait before the same request is sent again.", Schema: &huma.Schema{Type: huma.TypeInteger}},
-	"WWW-Authenticate":    {Description: "How to authenticate.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"Location":                {Description: "The path of what was made.", Schema: &huma.Schema{Type: huma.TypeString, Format: "uri-reference"}},
+	"Idempotent-Replayed":     {Description: "`true` when this is the first request's answer.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+	"Idempotency-Key-Derived": {Description: "`true` when the key was derived from the invoice.", Schema: &huma.Schema{Type: huma.TypeBoolean}},
+	"Preference-Applied":      {Description: "`wait=N` when the wait was kept to.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"ETag":                    {Description: "Names this version of the text.", Schema: &huma.Schema{Type: huma.TypeString}},
+	"Retry-After":             {Description: "Seconds to wait before the same request is sent again.", Schema: &huma.Schema{Type: huma.TypeInteger}},
+	"WWW-Authenticate":        {Description: "How to authenticate.", Schema: &huma.Schema{Type: huma.TypeString}},
 }
 
 // commonProblems are what can stand in the way of any request of the kind.
 func commonProblems(about about) []problem.Problem {
 	common := []problem.Problem{problem.InternalError, problem.Overloaded, problem.ServiceUnavailable}
 	if !about.noAPIKey {
-		common = append(common, problem.Unauthorized)
+		common = append(common, problem.Unauthorized, problem.RateLimited)
 	}
 	if about.keyed {
 		common = append(common, problem.KeyMissing, problem.KeyMalformed, problem.KeyExpired, problem.KeyReused, problem.RequestInProgress)
@@ -119,7 +124,7 @@ func commonProblems(about about) []problem.Problem {
 	}
 	common = append(common, problem.BodyTooSlow, problem.BodyTooLarge)
 	if _, free := about.body.(anything); !free {
-		common = append(common, problem.MalformedBody, problem.InvalidRequest, problem.UnsupportedMedia)
+		common = append(common, problem.MalformedBody, problem.InvalidRequest, problem.CardDataRefused, problem.UnsupportedMedia)
 	}
 	return common
 }
@@ -129,13 +134,16 @@ func problemHeaders(p problem.Problem) []string {
 	switch {
 	case p.Name == problem.Unauthorized.Name:
 		return []string{"WWW-Authenticate"}
-	case p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusConflict):
+	case p.Retryable && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusConflict || p.Status == http.StatusTooManyRequests):
 		return []string{"Retry-After"}
 	}
 	return nil
 }
 
-const exampleID = "0190a1b2-c3d4-7000-8000-000000000001"
+const (
+	exampleID       = "0190a1b2-c3d4-7000-8000-000000000001"
+	exampleRefundID = "0190a1b2-c3d4-7000-8000-000000000003"
+)
 
 // requests are examples of bodies.
 var requests = map[reflect.Type]map[string]*huma.Example{
@@ -152,6 +160,10 @@ var requests = map[reflect.Type]map[string]*huma.Example{
 			},
 		},
 	},
+	reflect.TypeFor[accept.RefundBody](): {
+		"all":  {Summary: "All that is left", Value: map[string]any{"refundReference": "RMA-3"}},
+		"part": {Summary: "A part", Value: map[string]any{"refundReference": "RMA-4", "amount": "4.00", "currency": "TRY"}},
+	},
 }
 
 func requestExamples(body any) map[string]*huma.Example { return requests[reflect.TypeOf(body)] }
@@ -161,6 +173,8 @@ func answerExample(answer success) any {
 	switch answer.body.(type) {
 	case payment.View:
 		return examplePayment(answer.status)
+	case payment.RefundView:
+		return exampleRefund(answer.status)
 	default:
 		return nil
 	}
@@ -171,6 +185,8 @@ func linksOf(body any) map[string]*huma.Link {
 	switch body.(type) {
 	case payment.View:
 		return map[string]*huma.Link{"payment": {OperationID: "getPayment", Parameters: map[string]any{"id": "$response.body#/id"}}}
+	case payment.RefundView:
+		return map[string]*huma.Link{"refund": {OperationID: "getRefund", Parameters: map[string]any{"id": "$response.body#/id"}}}
 	default:
 		return nil
 	}
