@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
@@ -50,7 +50,7 @@ func (c client) ask(t *testing.T, key, invoice string) told {
 		target = &struct{ Payment *payment.View }{&answer.view}
 	}
 	if err == nil {
-		err = json.Unmarshal(text, target, json.MatchCaseInsensitiveNames(true))
+		err = json.Unmarshal(text, target)
 	}
 	if err != nil {
 		t.Error(err)
