@@ -21,36 +21,38 @@ type cardRange struct {
 
 // cardRanges are the issuers' ranges of ISO/IEC 7812, as the schemes publish them and
 // as https://github.com/braintree/credit-card-type keeps them, joined where schemes
-// share one. Left out is UATP, which begins with 1, as times in milliseconds do.
+// share one. Left out are UATP, which begins with 1, as times in milliseconds do, and
+// the lengths that nobody issues any more but others have: 13 digits are a product's
+// barcode or a telephone, 15 those of a telephone's serial number.
 var cardRanges = []cardRange{
-	{"1800", "1800", []int{15, 16, 17, 18, 19}}, // JCB
-	{"2131", "2131", []int{15, 16, 17, 18, 19}}, // JCB
-	{"2200", "2204", []int{16, 17, 18, 19}},     // Mir
-	{"2221", "2720", []int{16}},                 // Mastercard
-	{"300", "305", []int{14, 16, 19}},           // Diners Club
-	{"309", "309", []int{14, 16, 19}},           // Diners Club
-	{"34", "34", []int{15}},                     // American Express
-	{"3528", "3589", []int{16, 17, 18, 19}},     // JCB
-	{"36", "36", []int{14, 16, 19}},             // Diners Club
-	{"37", "37", []int{15}},                     // American Express
-	{"38", "39", []int{14, 16, 19}},             // Diners Club
-	{"4", "4", []int{13, 16, 18, 19}},           // Visa
-	{"50", "50", []int{13, 14, 15, 16, 17, 18, 19}},
-	{"51", "55", []int{16}},                         // Mastercard
-	{"56", "58", []int{13, 14, 15, 16, 17, 18, 19}}, // Maestro, as 50 above and 63, 67 below; Elo and Hiper among them
-	{"60", "60", []int{16, 19}},                     // Discover, RuPay, Hipercard
-	{"62", "62", []int{14, 15, 16, 17, 18, 19}},     // UnionPay
-	{"63", "63", []int{13, 14, 15, 16, 17, 18, 19}},
-	{"644", "659", []int{16, 18, 19}}, // Discover, RuPay, Elo, Verve
-	{"67", "67", []int{13, 14, 15, 16, 17, 18, 19}},
-	{"81", "82", []int{16, 17, 18, 19}}, // UnionPay, RuPay
-	{"9792", "9792", []int{16}},         // Troy
+	{"1800", "1800", []int{16, 17, 18, 19}}, // JCB
+	{"2131", "2131", []int{16, 17, 18, 19}}, // JCB
+	{"2200", "2204", []int{16, 17, 18, 19}}, // Mir
+	{"2221", "2720", []int{16}},             // Mastercard
+	{"300", "305", []int{14, 16, 19}},       // Diners Club
+	{"309", "309", []int{14, 16, 19}},       // Diners Club
+	{"34", "34", []int{15}},                 // American Express
+	{"3528", "3589", []int{16, 17, 18, 19}}, // JCB
+	{"36", "36", []int{14, 16, 19}},         // Diners Club
+	{"37", "37", []int{15}},                 // American Express
+	{"38", "39", []int{14, 16, 19}},         // Diners Club
+	{"4", "4", []int{16, 18, 19}},           // Visa
+	{"50", "50", []int{16, 17, 18, 19}},     // Maestro, Elo, Verve
+	{"51", "55", []int{16}},                 // Mastercard
+	{"56", "58", []int{16, 17, 18, 19}},     // Maestro
+	{"60", "60", []int{16, 19}},             // Discover, RuPay, Hipercard
+	{"62", "62", []int{16, 17, 18, 19}},     // UnionPay
+	{"63", "63", []int{16, 17, 18, 19}},     // Maestro, Elo, Hiper
+	{"644", "659", []int{16, 18, 19}},       // Discover, RuPay, Elo, Verve
+	{"67", "67", []int{16, 17, 18, 19}},     // Maestro
+	{"81", "82", []int{16, 17, 18, 19}},     // UnionPay, RuPay
+	{"9792", "9792", []int{16}},             // Troy
 }
 
-// The bounds of what is looked at. The shortest card number has 13 digits, the longest
+// The bounds of what is looked at. The shortest card number has 14 digits, the longest
 // 19; people write them in groups of up to six.
 const (
-	cardDigitsMin  = 13
+	cardDigitsMin  = 14
 	cardDigitsMax  = 19
 	cardGroupMax   = 6
 	cardSpacingMax = 3 // characters between two groups

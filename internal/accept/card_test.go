@@ -12,7 +12,7 @@ import (
 
 // testCards are numbers that schemes and providers publish for tests.
 var testCards = []string{
-	"4242424242424242", "4222222222222", "4000056655665556", // Visa
+	"4242424242424242", "4000056655665556", // Visa
 	"5555555555554444", "2223003122003222", "5105105105105100", // Mastercard
 	"378282246310005", "371449635398431", // American Express
 	"6011111111111117", "6011000990139424", // Discover
