@@ -96,7 +96,7 @@ var packages = arrows{
 		{
 			pkg: "internal/httpapi",
 			imports: "internal/accept internal/await internal/idempotency internal/merchant internal/operation internal/postgres " +
-				"internal/problem internal/provider internal/vocabulary internal/webhook pkg/payment schema",
+				"internal/problem internal/provider internal/vocabulary internal/webhook pkg/event pkg/payment schema",
 			modules: "huma lru pgx rate uuid zap",
 			tests:   "internal/provider/simulated internal/pspsim",
 		},
@@ -190,6 +190,12 @@ var packages = arrows{
 			modules: "kong term uuid zap",
 			tests:   "internal/evidence internal/merchant internal/operation internal/outcome internal/pspsim",
 		},
+		{
+			pkg: "bench",
+			imports: "internal/accept internal/app internal/leash internal/lifecycle internal/merchant internal/pgserver internal/postgres " +
+				"internal/pspsim pkg/event",
+			modules: "hdrhistogram kfake kong pgx uuid",
+		},
 
 		// Servers of our own, for the demo and for tests, and the tests' tools.
 		{pkg: "internal/leash"},
@@ -236,6 +242,7 @@ var packages = arrows{
 		"goleak":            "go.uber.org/goleak",
 		"goose":             "github.com/pressly/goose/v3",
 		"huma":              "github.com/danielgtaylor/huma/v2",
+		"hdrhistogram":      "github.com/HdrHistogram/hdrhistogram-go",
 		"json":              "github.com/go-json-experiment/json",
 		"jsonschema":        "github.com/santhosh-tekuri/jsonschema/v6",
 		"kadm":              "github.com/twmb/franz-go/pkg/kadm",

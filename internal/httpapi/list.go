@@ -87,7 +87,7 @@ func listName(f operation.ListFilter) string {
 const placeBytes = 8 + len(uuid.UUID{})
 
 func encodePlace(p operation.Place) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(p.CreatedAt.UnixMicro())), p.ID[:]...) //nolint:gosec // the same bits
+	return append(binary.BigEndian.AppendUint64(nil, uint64(p.CreatedAt.UnixMicro())), p.ID[:]...)
 }
 
 func decodePlace(place []byte) operation.Place {
