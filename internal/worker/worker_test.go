@@ -29,6 +29,10 @@ func record(t *testing.T, b testkit.Broker, p operation.NewPayment) *kgo.Record 
 	t.Helper()
 	e, err := fixture.Requested(p, time.Now())
 	require.NoError(t, err)
+	return recordOf(b, e)
+}
+
+func recordOf(b testkit.Broker, e event.Event) *kgo.Record {
 	r := &kgo.Record{Topic: b.Topics.Requests, Key: []byte(e.Key.String()), Value: e.Payload}
 	for _, h := range e.Headers() {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
