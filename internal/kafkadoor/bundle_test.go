@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // patience only matters when a test fails.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // hall is a database and a broker, with a merchant whose topics are there.
 type hall struct {

@@ -77,6 +77,7 @@ type Door struct {
 	holds     holds
 	replies   known // topics that are there
 	forgeable known // topics whose timestamps are the senders'
+	lost      known // partitions of which records are gone
 	pending   []<-chan error
 }
 
@@ -165,34 +166,34 @@ func leave(ctx context.Context, client *kgo.Client) {
 	}
 }
 
-// known is a set of topics that several partitions' work looks at.
+// known is a set of names that several partitions' work looks at.
 type known struct {
-	mu     sync.Mutex
-	topics map[string]bool
+	mu    sync.Mutex
+	names map[string]bool
 }
 
-// add reports whether the topic is new.
-func (k *known) add(topic string) bool {
+// add reports whether the name is new.
+func (k *known) add(name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.topics[topic] {
+	if k.names[name] {
 		return false
 	}
-	if k.topics == nil {
-		k.topics = map[string]bool{}
+	if k.names == nil {
+		k.names = map[string]bool{}
 	}
-	k.topics[topic] = true
+	k.names[name] = true
 	return true
 }
 
-func (k *known) has(topic string) bool {
+func (k *known) has(name string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.topics[topic]
+	return k.names[name]
 }
 
-func (k *known) remove(topic string) {
+func (k *known) remove(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.topics, topic)
+	delete(k.names, name)
 }

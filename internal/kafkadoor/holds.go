@@ -24,12 +24,13 @@ type place struct {
 func (p place) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 
 // hold is why a partition is not read: its record at offset failed, fails times in a
-// row, and is tried again at until.
+// row, and is tried again at until. Faults are the fails that nobody knows a reason
+// for.
 type hold struct {
-	offset  int64
-	fails   int
-	until   time.Time
-	waiting bool // paused
+	offset        int64
+	fails, faults int
+	until         time.Time
+	waiting       bool // paused
 }
 
 // holds are the partitions that wait, each for itself.
@@ -41,7 +42,7 @@ type holds struct {
 func newHolds() holds { return holds{byPlace: map[place]*hold{}} }
 
 // put pauses a partition in front of a record that failed.
-func (h *holds) put(client *kgo.Client, p place, offset int64) {
+func (h *holds) put(client *kgo.Client, p place, offset int64, fault bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	held := h.byPlace[p]
@@ -51,16 +52,19 @@ func (h *holds) put(client *kgo.Client, p place, offset int64) {
 	}
 	held.until = time.Now().Add(min(pauseMin<<min(held.fails, 10), pauseMax))
 	held.fails++
+	if fault {
+		held.faults++
+	}
 	held.waiting = true
 	client.PauseFetchPartitions(p.asMap())
 }
 
-// fails is how often the record has failed in a row.
-func (h *holds) fails(p place, offset int64) int {
+// faults is how often the record has failed and nobody knows why.
+func (h *holds) faults(p place, offset int64) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if held := h.byPlace[p]; held != nil && held.offset == offset {
-		return held.fails
+		return held.faults
 	}
 	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ const (
 	partitionsMax = 64
 	// stepWait is when a step takes up no more commands. What is left comes back at once.
 	stepWait = 2 * time.Second
+	// troubleWait is between two polls while Kafka has errors for us.
+	troubleWait = time.Second
 	// acksWait bounds the wait for the acknowledgements of a step.
 	acksWait = 5 * time.Second
 )
@@ -38,7 +41,7 @@ func (d *Door) serve(ctx context.Context, client *kgo.Client) {
 		client.AllowRebalance()
 		if err := troubleOf(fetches); err != nil && ctx.Err() == nil {
 			d.Log.Warn("the Kafka door cannot read", zap.Error(err))
-			lifecycle.Wait(ctx, pauseMin)
+			lifecycle.Wait(ctx, troubleWait)
 		}
 	}
 }
@@ -53,15 +56,20 @@ func (d *Door) poll(ctx context.Context, client *kgo.Client) kgo.Fetches {
 	return client.PollRecords(ctx, pollRecordsMax)
 }
 
-// troubleOf returns the first error that is not the end of the wait. Lost records stop
-// their partition only.
+// troubleOf returns the first error that is neither the end of the wait nor lost
+// records, which stop their partition only.
 func troubleOf(fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
-		if !errors.Is(e.Err, context.DeadlineExceeded) && !errors.Is(e.Err, context.Canceled) {
+		if !errors.Is(e.Err, context.DeadlineExceeded) && !errors.Is(e.Err, context.Canceled) && !isLost(e.Err) {
 			return e.Err
 		}
 	}
 	return nil
+}
+
+func isLost(err error) bool {
+	var gone *kgo.ErrDataLoss
+	return errors.As(err, &gone) || errors.Is(err, kerr.OffsetOutOfRange)
 }
 
 // step answers what was polled, each partition in its order and by itself.
@@ -93,8 +101,7 @@ func (d *Door) step(ctx context.Context, client *kgo.Client, letters *inbox.Dead
 // partition stands still until somebody has looked and set the group's offset.
 func (d *Door) reportLost(fetches kgo.Fetches) {
 	for _, e := range fetches.Errors() {
-		var gone *kgo.ErrDataLoss
-		if errors.As(e.Err, &gone) || errors.Is(e.Err, kerr.OffsetOutOfRange) {
+		if isLost(e.Err) && d.lost.add(fmt.Sprintf("%s/%d", e.Topic, e.Partition)) {
 			d.Log.Error("commands were lost before they were read: find out which, then reset the group's offset",
 				zap.String("topic", e.Topic), zap.Int32("partition", e.Partition), zap.Error(e.Err))
 		}

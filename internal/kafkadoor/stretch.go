@@ -23,10 +23,11 @@ const (
 	// answerWait bounds one command, from its record to the commit. It is above
 	// accept's own bounds.
 	answerWait = 10 * time.Second
-	// triesMax is how often a command is tried that fails for a reason that this door
-	// does not know. Then it is answered as failed, and kept in the dead letters: a
-	// fault of ours in one command must not hold the others for ever.
-	triesMax = 5
+	// triesMax is how often a command is tried again that fails for a reason that this
+	// door does not know, over about a quarter of a minute. Then it is answered as
+	// failed, and kept in the dead letters: a fault of ours in one command must not hold
+	// the others for ever.
+	triesMax = 9
 )
 
 // Errors that hold a partition until somebody has created what is missing.
@@ -152,13 +153,18 @@ func (s *stretch) answer(ctx context.Context, r *kgo.Record) (*reply, *refused, 
 		return nil, nil, err
 	case !failure.Of(problem.InternalError):
 		return new(rejected(failure)), nil, nil
-	case s.door.holds.fails(s.place, r.Offset) < triesMax:
-		return nil, nil, err
+	case s.door.holds.faults(s.place, r.Offset) < triesMax:
+		return nil, nil, fault{err}
 	}
 	s.door.Log.Error("a command fails for a reason that is not known, and is given up", zap.String("topic", r.Topic),
 		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
 	return new(rejected(failure)), &refused{reason: inbox.ReasonRejected, detail: failure.Title}, nil
 }
+
+// fault is an error of a command that nobody knows a reason for.
+type fault struct{ error }
+
+func (f fault) Unwrap() error { return f.error }
 
 // mayPass reports whether the trouble is not the command's: it is tried again for as
 // long as it takes.
@@ -233,7 +239,7 @@ func (s *stretch) advance(ctx context.Context) error {
 		s.place.topic: {s.place.partition: {Epoch: next.LeaderEpoch, Offset: next.Offset}},
 	})
 	if s.err != nil {
-		s.door.holds.put(s.client, s.place, next.Offset)
+		s.door.holds.put(s.client, s.place, next.Offset, errors.As(s.err, &fault{}))
 	}
 	return s.err
 }
