@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
 
@@ -53,6 +54,7 @@ type Config struct {
 type api struct {
 	Config
 	limits           *limits
+	shares           shares
 	inFlight         chan struct{}
 	webhooksInFlight chan struct{}
 }
@@ -60,7 +62,7 @@ type api struct {
 // New returns the handler of the API.
 func New(c Config) http.Handler {
 	a := &api{
-		Config: c, limits: newLimits(c.Limit),
+		Config: c, limits: newLimits(c.Limit), shares: shares{held: map[uuid.UUID]int{}},
 		inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax),
 	}
 	mux := http.NewServeMux()
@@ -107,7 +109,7 @@ func (a *api) authenticated(serve merchantEndpoint) http.Handler {
 		if err := a.admit(w, r, m); err != nil {
 			return err
 		}
-		return serve(w, r, m)
+		return a.shared(serve)(w, r, m)
 	})
 }
 
