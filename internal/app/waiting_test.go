@@ -1,0 +1,84 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/payonce/payonce/internal/app"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// waited is the answer to a client that waited.
+type waited struct {
+	status int
+	view   payment.View
+	took   time.Duration
+}
+
+// payAndWait posts a payment and waits for its end, from any goroutine.
+func (c client) payAndWait(t *testing.T, invoice string) (w waited) {
+	began := time.Now()
+	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":"10.00","currency":"EUR","paymentMethod":"tok_ok"}`, invoice)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, strings.NewReader(body))
+	if !assert.NoError(t, err) {
+		return w
+	}
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + c.key}, "Idempotency-Key": {"key-" + invoice}, "Content-Type": {"application/json"}, "Prefer": {"wait=30"},
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if !assert.NoError(t, err, "it was cut") {
+		return w
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	assert.NoError(t, err)
+	assert.NoError(t, json.Unmarshal(answer, &w.view))
+	w.status, w.took = response.StatusCode, time.Since(began)
+	return w
+}
+
+func TestI3_AClientThatWaitsHearsHowItsPaymentEnded(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t)
+	shop := newClient(t, b, start(t, b, app.Intake))
+	start(t, b, app.Relay)
+	start(t, b, app.Worker)
+	got := shop.payAndWait(t, "invoice-1")
+	require.Equal(t, http.StatusCreated, got.status)
+	require.Equal(t, payment.StateCaptured, got.view.State)
+	require.Equal(t, 1, b.provider.Oracle().References[got.view.OperationID.String()].Charged)
+}
+
+func TestI3_AnIntakeThatIsStoppedAnswersThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	const clients = 50
+	b := newBundle(t)
+	intake := start(t, b, app.Intake) // and nobody who would charge
+	shop := newClient(t, b, intake)
+	answers := make(chan waited, clients)
+	for i := range clients {
+		go func() { answers <- shop.payAndWait(t, fmt.Sprint("invoice-", i)) }()
+	}
+	require.Eventually(t, func() bool {
+		var accepted int
+		require.NoError(t, b.App.QueryRow(t.Context(), "SELECT count(*) FROM payment").Scan(&accepted))
+		return accepted == clients
+	}, time.Minute, 5*time.Millisecond)
+	intake.stop()
+	require.NoError(t, <-intake.ended)
+	for range clients {
+		got := <-answers
+		require.Equal(t, http.StatusAccepted, got.status)
+		require.Equal(t, payment.StateCreated, got.view.State)
+		require.Less(t, got.took, 30*time.Second)
+	}
+}
