@@ -25,8 +25,6 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
-
 // patience only matters when a test fails.
 const patience = 3 * time.Minute
 
