@@ -286,7 +286,9 @@ func TestTheDriftScanIsOnUnlessItIsTurnedOff(t *testing.T) {
 
 func TestI12_AKeyAnswersForOneToThreeDays(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]time.Duration{"-": 72 * time.Hour, "24h": 24 * time.Hour, "36h30m": 36*time.Hour + 30*time.Minute, "72h": 72 * time.Hour} {
+	for value, want := range map[string]time.Duration{
+		"-": 72 * time.Hour, "24h": 24 * time.Hour, "36h30m": 36*time.Hour + 30*time.Minute, "72h": 72 * time.Hour,
+	} {
 		environ := workerEnviron("PAYONCE_KEY_WINDOW=" + value)
 		intake, err := config.Load[config.Intake](environ)
 		require.NoError(t, err)

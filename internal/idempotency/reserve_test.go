@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/payonce/payonce/internal/idempotency"
@@ -193,4 +194,8 @@ func TestEverythingWorksThroughATransactionPooler(t *testing.T) {
 	record := reserve(t, pool, again)[0]
 	require.Equal(t, "{}", string(record.Body))
 	require.Equal(t, []string{"amount"}, differences(t, record, again))
+	database.SetNow(t, 2*window)
+	swept, err := idempotency.Sweeper{Pool: pool, Window: window, Log: zap.NewNop()}.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, swept)
 }
