@@ -12,6 +12,7 @@ import (
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // Case is a contradiction between the provider's word and ours.
@@ -214,6 +215,10 @@ func effectOn(c casework.Case, as casework.Action) string {
 	case casework.Refund:
 		return fmt.Sprintf("order a refund of %s at %s, object %s (a void, where the provider cannot refund)", c.Amount, c.ProviderAccount, c.ProviderObjectID)
 	case casework.Adopt:
+		if c.Of == payment.KindRefund {
+			return fmt.Sprintf("let the refund of %s of payment %s at %s have taken place, as long as the payment has room for it",
+				c.Amount, c.PaymentID, c.ProviderAccount)
+		}
 		return fmt.Sprintf("let payment %s be captured with %s at %s, as long as no other live payment holds its invoice; else give it back",
 			c.PaymentID, c.Amount, c.ProviderAccount)
 	case casework.Dismiss:

@@ -128,6 +128,11 @@ func (r Resolution) refusedBy(about operation.LookedUp, applied outcome.Applied)
 
 func (r Resolution) effect(about operation.LookedUp) string {
 	switch {
+	case about.Refund && r.Captured:
+		return fmt.Sprintf("let the refund of %s of payment %s at %s have taken place as %s: it is booked, and its merchant is told",
+			about.Amount, about.PaymentID, about.ProviderAccount, r.Object)
+	case about.Refund:
+		return fmt.Sprintf("let the refund of %s of payment %s fail: its merchant is told, and that much can be refunded again", about.Amount, about.PaymentID)
 	case about.Kind != payment.KindCharge && r.Captured:
 		return fmt.Sprintf("let the %s of %s at %s have taken place as %s, which closes its case", about.Kind, about.Amount, about.ProviderAccount, r.Object)
 	case about.Kind != payment.KindCharge:

@@ -20,6 +20,8 @@ type LookedUp struct {
 	// Busy means that an attempt may be under way: a worker holds the operation, or
 	// has been ordered to send it again.
 	Busy bool
+	// Refund means that it is a merchant's refund, and gives back no case's money.
+	Refund bool
 }
 
 // LookUp reads an operation of which somebody speaks, without locking or taking
@@ -44,7 +46,7 @@ func scanLookedUp(row pgx.CollectableRow) (LookedUp, error) {
 	var minor int64
 	var currency money.Currency
 	err := row.Scan(&l.OperationID, &l.PaymentID, &l.Kind, &l.ProviderAccount, &minor, &currency, &l.State, &l.Fence,
-		&l.WaitsFor, &l.ProviderObjectID, &l.AskedAt, &l.LastPossibleSend, &l.Sends, &l.Recipe, &l.Lost, &l.Busy)
+		&l.WaitsFor, &l.ProviderObjectID, &l.AskedAt, &l.LastPossibleSend, &l.Sends, &l.Recipe, &l.Lost, &l.Busy, &l.Refund)
 	if err != nil {
 		return LookedUp{}, err
 	}

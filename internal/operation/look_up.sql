@@ -3,7 +3,7 @@ SELECT o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currenc
        coalesce(a.last_send, payonce_now()), a.sends,
        coalesce((SELECT recipe FROM attempt WHERE operation_id = o.id AND epoch_id IS NULL ORDER BY fence LIMIT 1),
                 (SELECT min(recipe) FROM attempt WHERE operation_id = o.id AND epoch_id IS NOT NULL HAVING min(recipe) = max(recipe)), ''),
-       a.lost, o.lease_until IS NOT NULL OR o.resend_fence IS NOT NULL
+       a.lost, o.lease_until IS NOT NULL OR o.resend_fence IS NOT NULL, o.refund_reference IS NOT NULL
 FROM operation o
          CROSS JOIN LATERAL (SELECT max(last_possible_send) AS last_send, count(*) AS sends,
                                     coalesce(bool_or(epoch_id IS NOT NULL), false) AS lost
