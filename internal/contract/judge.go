@@ -19,6 +19,21 @@ type report struct {
 		WithFailures int `json:"with_failures"`
 		Errored      int `json:"errored"` // given up by the tool, nearly always before they were sent
 	} `json:"test_cases"`
+	// Rates count valid requests, by operation and phase.
+	Rates map[string]map[string]struct {
+		Accepted int `json:"accepted"`
+	} `json:"valid_rates"`
+}
+
+// accepted is how many valid requests were answered with what they asked for.
+func (r report) accepted() int {
+	sum := 0
+	for _, phases := range r.Rates {
+		for _, rate := range phases {
+			sum += rate.Accepted
+		}
+	}
+	return sum
 }
 
 // judge reads a report, says what it says in one line, and returns why it is not good
@@ -33,8 +48,8 @@ func judge(path string) error {
 		return fmt.Errorf("reading the report: %w", err)
 	}
 	tried := r.Cases.Generated - r.Cases.Errored
-	fmt.Fprintf(os.Stdout, "contract: %d cases against %d of %d operations, %d failed\n",
-		tried, r.Operations.Tested, r.Operations.Total, r.Cases.WithFailures)
+	fmt.Fprintf(os.Stdout, "contract: %d cases against %d of %d operations, %d valid ones accepted, %d failed\n",
+		tried, r.Operations.Tested, r.Operations.Total, r.accepted(), r.Cases.WithFailures)
 	switch {
 	case r.Cases.WithFailures > 0:
 		return fmt.Errorf("%d cases failed", r.Cases.WithFailures)
@@ -44,6 +59,8 @@ func judge(path string) error {
 		return fmt.Errorf("the run was not complete: %d of %d operations", r.Operations.Tested, r.Operations.Total)
 	case tried < CasesMin:
 		return fmt.Errorf("%d cases, fewer than %d", tried, CasesMin)
+	case r.accepted() < AcceptedMin:
+		return fmt.Errorf("%d valid cases were accepted, fewer than %d", r.accepted(), AcceptedMin)
 	}
 	return nil
 }

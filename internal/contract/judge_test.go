@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,28 +9,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// goodReport is of a run that is just good enough.
+const goodReport = `{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000},
+	"valid_rates":{"POST /v1/payments":{"coverage":{"accepted":50},"fuzzing":{"accepted":150}}}}`
+
 func TestI11_OnlyACompleteRunOfManyCasesWithoutAFailureIsGood(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]struct{ report, says string }{
-		"good":       {`{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000}}`, ""},
-		"failed":     {`{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000,"with_failures":1}}`, "1 cases failed"},
-		"errors":     {`{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000},"errors":[{}]}`, "reports 1 errors"},
-		"given up":   {`{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000,"errored":1}}`, "1999 cases"},
-		"few":        {`{"complete":true,"operations":{"total":3,"tested":3},"test_cases":{"generated":1999}}`, "1999 cases, fewer than 2000"},
-		"broken off": {`{"complete":false,"operations":{"total":3,"tested":3},"test_cases":{"generated":2000}}`, "not complete"},
-		"left out":   {`{"complete":true,"operations":{"total":3,"tested":2},"test_cases":{"generated":2000}}`, "2 of 3 operations"},
-		"no report":  {``, "reading the report"},
+	for name, c := range map[string]struct {
+		change func(*report)
+		says   string
+	}{
+		"failed":     {func(r *report) { r.Cases.WithFailures = 1 }, "1 cases failed"},
+		"errors":     {func(r *report) { r.Errors = []json.RawMessage{[]byte(`{}`)} }, "reports 1 errors"},
+		"given up":   {func(r *report) { r.Cases.Errored = 1 }, "1999 cases, fewer than 2000"},
+		"few":        {func(r *report) { r.Cases.Generated = 1999 }, "1999 cases, fewer than 2000"},
+		"broken off": {func(r *report) { r.Complete = false }, "not complete"},
+		"left out":   {func(r *report) { r.Operations.Tested = 2 }, "2 of 3 operations"},
+		"refused":    {func(r *report) { r.Rates = nil }, "0 valid cases were accepted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "report.json")
-			require.NoError(t, os.WriteFile(path, []byte(want.report), 0o600))
-			err := judge(path)
-			if want.says == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, want.says)
+			var r report
+			require.NoError(t, json.Unmarshal([]byte(goodReport), &r))
+			c.change(&r)
+			text, err := json.Marshal(r)
+			require.NoError(t, err)
+			require.ErrorContains(t, judge(written(t, text)), c.says)
 		})
 	}
+	require.NoError(t, judge(written(t, []byte(goodReport))))
+	require.ErrorContains(t, judge(filepath.Join(t.TempDir(), "none")), "reading the report")
+}
+
+func written(t *testing.T, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
 }

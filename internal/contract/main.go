@@ -24,6 +24,10 @@ import (
 // must not look like one that found no fault.
 const CasesMin = 2000
 
+// AcceptedMin is how many cases have to be answered with what they asked for. A server
+// that refuses everything breaks no schema.
+const AcceptedMin = 200
+
 // keyVariable tells the tool a merchant's API key. Its configuration names it.
 const keyVariable = "PAYONCE_CONTRACT_API_KEY"
 
