@@ -32,6 +32,12 @@ drill: ## a provider that is down for a minute under 200 payments per second, in
 	  grep -E '^(---|ok|FAIL|panic)|_test.go:|NO REAL KAFKA|Error|breaker changed' "$$report"; rm -f "$$report"; exit $$status; \
 	}
 
+# docs/BENCHMARKS.md says what is measured against what. It ends with an error when a
+# payment was made twice. Options: make bench ARGS="--only load --rate 300".
+.PHONY: bench
+bench: ## load and speed on this machine; the figures go to bench/results.json
+	@go run ./bench $(ARGS)
+
 # One PostgreSQL and one Kafka serve the whole run; each test has a database and
 # topics of its own. `go test ./...` alone works too and starts more servers.
 # Whether the race detector works is found out by using it: it needs a C compiler,
