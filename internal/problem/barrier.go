@@ -19,7 +19,7 @@ func barred(b *accept.BarrierError) *Error {
 	case accept.BarrierNotCancelable:
 		f = NotCancelable.Failure("It was sent to the provider, or may have been, or is final. Wait until it is final, and refund it when it was captured.")
 	case accept.BarrierNotRefundable:
-		f = NotRefundable.Failure("Only a captured payment can be refunded, and only while the provider does not deny it. " +
+		f = NotRefundable.Failure("Only a captured payment can be refunded, and only while the provider names it and does not deny it. " +
 			"Wait for an open one, or cancel it; one that failed or was canceled has taken no money.")
 	case accept.BarrierReferenceUsed:
 		f = RefundReferenceUse.Failure("A reference stands for one refund for ever, also for one that failed. Take another one for another refund.")
