@@ -99,7 +99,7 @@ func (d *Door) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening the Kafka door: %w", err)
 	}
-	defer leave(ctx, client)
+	defer leave(client)
 	d.serve(ctx, client)
 	return nil
 }
@@ -147,22 +147,23 @@ func (d *Door) revoked(ctx context.Context, client *kgo.Client, lost map[string]
 	}
 }
 
-// leave ends the client. Leaving tells the group at once; when the broker does not
-// answer, the group finds out by itself.
-func leave(ctx context.Context, client *kgo.Client) {
-	client.AllowRebalance()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
-	defer cancel()
+// leave ends the client, which leaves the group and so commits what is marked. When
+// the broker does not answer, the group finds out by itself, and the client ends later,
+// after Run.
+//
+// Close alone: to leave the group first and to close then is to leave it twice, and the
+// client takes its fetch sessions down from both at once.
+func leave(client *kgo.Client) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = client.CommitMarkedOffsets(ctx)
-		_ = client.LeaveGroupContext(ctx)
-		client.Close()
+		client.CloseAllowingRebalance()
 	}()
+	timer := time.NewTimer(stopWait)
+	defer timer.Stop()
 	select {
 	case <-closed:
-	case <-ctx.Done():
+	case <-timer.C:
 	}
 }
 

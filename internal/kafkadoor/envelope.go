@@ -24,6 +24,9 @@ var commandName = strings.TrimSuffix(string(event.SubmitPayment), ".v1")
 type envelope struct {
 	headers map[string]string
 	twice   string // the name of a header that came more than once
+	// carried is what the payment's events and the answer carry on, as far as it is
+	// sane, so that all of them are of one trace.
+	carried event.Context
 }
 
 // refused is a record that is no command, and what becomes of it.
@@ -41,6 +44,10 @@ func open(r *kgo.Record) envelope {
 		}
 		e.headers[h.Key] = string(h.Value)
 	}
+	e.carried = accept.Command{
+		IdempotencyKey: e.id(), CausationID: e.id(),
+		TraceParent: e.headers[event.HeaderTraceParent], CorrelationID: e.headers[event.HeaderCorrelationID],
+	}.Context()
 	return e
 }
 
@@ -101,15 +108,9 @@ func (e envelope) command(r *kgo.Record) (accept.Command, error) {
 	if err != nil {
 		return accept.Command{}, err
 	}
-	command.SentAt = e.sentAt(r)
-	e.carry(&command)
+	command.SentAt, command.IdempotencyKey = e.sentAt(r), e.id()
+	command.TraceParent, command.CorrelationID, command.CausationID = e.carried.TraceParent, e.carried.CorrelationID, e.carried.CausationID
 	return command, nil
-}
-
-// carry takes over what the sender and the answer know each other by.
-func (e envelope) carry(c *accept.Command) {
-	c.IdempotencyKey, c.CausationID = e.id(), e.id()
-	c.TraceParent, c.CorrelationID = e.headers[event.HeaderTraceParent], e.headers[event.HeaderCorrelationID]
 }
 
 // sentAt is the record's timestamp, which is the broker's where the topic says so

@@ -62,36 +62,34 @@ func rejected(p *problem.Error) reply {
 }
 
 // record renders the answer to a command, under its sender's key.
-func (d *Door) record(command *kgo.Record, to string, answer reply) (*kgo.Record, error) {
+func (d *Door) record(command *kgo.Record, carried event.Context, to string, answer reply) (*kgo.Record, error) {
 	value, err := event.Encode(answer.data)
 	if err != nil {
 		return nil, fmt.Errorf("answering a command: %w", err)
 	}
-	var carried accept.Command
-	open(command).carry(&carried)
-	context := carried.Context()
-	headers := []kgo.RecordHeader{
-		header(event.HeaderSpecVersion, event.SpecVersion),
-		header(event.HeaderID, answerID(command).String()),
-		header(event.HeaderType, string(answer.kind)),
-		header(event.HeaderSource, d.Source),
-		header(event.HeaderTime, time.Now().UTC().Format(time.RFC3339Nano)),
-		header(event.HeaderContentType, event.ContentType),
-		header(event.HeaderTraceParent, context.TraceParent),
-	}
+	subject := ""
 	if answer.payment != uuid.Nil {
-		headers = append(headers, header(event.HeaderSubject, answer.payment.String()))
+		subject = answer.payment.String()
 	}
+	record := &kgo.Record{Topic: to, Key: command.Key, Value: value}
 	for _, h := range []event.Header{
-		{Name: event.HeaderCorrelationID, Value: context.CorrelationID},
+		{Name: event.HeaderSpecVersion, Value: event.SpecVersion},
+		{Name: event.HeaderID, Value: answerID(command).String()},
+		{Name: event.HeaderType, Value: string(answer.kind)},
+		{Name: event.HeaderSource, Value: d.Source},
+		{Name: event.HeaderSubject, Value: subject},
+		{Name: event.HeaderTime, Value: time.Now().UTC().Format(time.RFC3339Nano)},
+		{Name: event.HeaderContentType, Value: event.ContentType},
+		{Name: event.HeaderTraceParent, Value: carried.TraceParent},
+		{Name: event.HeaderCorrelationID, Value: carried.CorrelationID},
 		{Name: event.HeaderCausationID, Value: usable(carried.IdempotencyKey)},
 		{Name: event.HeaderIdempotencyKey, Value: usable(carried.IdempotencyKey)},
 	} {
 		if h.Value != "" {
-			headers = append(headers, header(h.Name, h.Value))
+			record.Headers = append(record.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
 		}
 	}
-	return &kgo.Record{Topic: to, Key: command.Key, Value: value, Headers: headers}, nil
+	return record, nil
 }
 
 // usable returns the key, or nothing when it is none.
@@ -100,8 +98,4 @@ func usable(key string) string {
 		return ""
 	}
 	return key
-}
-
-func header(name, value string) kgo.RecordHeader {
-	return kgo.RecordHeader{Key: name, Value: []byte(value)}
 }

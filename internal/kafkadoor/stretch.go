@@ -104,7 +104,8 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	s.watchTimestamps(r)
-	answer, refusal, err := s.answer(ctx, r)
+	e := open(r) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+	answer, refusal, err := s.answer(ctx, e, r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 		if err := s.letters.Publish(ctx, []inbox.Refused{letter}); err != nil {
 			return nil, err
 		}
-		s.door.Log.Warn("a record at the Kafka door is no command", zap.String("reason", string(refusal.reason)),
+		s.door.Log.Warn("a record went from the Kafka door to the dead letters", zap.String("reason", string(refusal.reason)),
 			zap.String("topic", r.Topic), zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
 	}
 	ack := make(chan error, 1)
@@ -121,7 +122,7 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 		close(ack)
 		return ack, nil
 	}
-	record, err := s.door.record(r, s.replies, *answer) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+	record, err := s.door.record(r, e.carried, s.replies, *answer)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +136,7 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 
 // answer is what the sender hears, and what is wrong with the record. No answer is for
 // nobody. An error means that the record must come back.
-func (s *stretch) answer(ctx context.Context, r *kgo.Record) (*reply, *refused, error) {
-	e := open(r)
+func (s *stretch) answer(ctx context.Context, e envelope, r *kgo.Record) (*reply, *refused, error) {
 	if refusal := e.check(); refusal != nil {
 		if refusal.problem == nil {
 			return nil, refusal, nil
