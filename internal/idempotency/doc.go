@@ -2,6 +2,7 @@
 //
 //	Idempotency-Key + request ──> Reserve ──> fresh, or what the key already stands for
 //	outcome ──> StoreAnswers ──> the same bytes for every repeat
+//	answered, and older than the window ──> Sweeper ──> gone
 //
 // A key stands for one request of one merchant, on one route, for as long as it
 // is kept. A key that was not seen before is reserved in the same transaction
