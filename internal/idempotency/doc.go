@@ -5,9 +5,10 @@
 //	answered, and older than the window ──> Sweeper ──> gone
 //
 // A key stands for one request of one merchant, on one route, for as long as it
-// is kept. A key that was not seen before is reserved in the same transaction
-// that accepts the payment, so it exists if and only if the payment does. Keys of
-// other merchants are neither read nor waited for.
+// is kept: its window at least, and never less than what it stands for is open. A
+// key that was not seen before is reserved in the same transaction that accepts the
+// payment, so it is there if and only if that committed. Keys of other merchants are
+// neither read nor waited for.
 package idempotency
 
 import (
