@@ -56,7 +56,8 @@ func CreateDoorTopics(ctx context.Context, environ []string, merchant uuid.UUID,
 	if err := ensureTopics(ctx, c, shape, topics.Replies); err != nil {
 		return nil, err
 	}
-	shape.BrokerTime = true // how old a command is, is not for its sender to say
+	// How old a command is, is not for its sender to say, nor may its key fill a message.
+	shape.BrokerTime, shape.RecordBytesMax = true, kafka.RecordBytesMax
 	return topics.All(), ensureTopics(ctx, c, shape, topics.Commands)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -29,6 +30,9 @@ type TopicShape struct {
 	// BrokerTime makes the records' timestamps the brokers' own: who writes to the
 	// topic cannot choose them.
 	BrokerTime bool
+	// RecordBytesMax bounds a record, so that a dead letter around it and an answer
+	// with its key still fit; 0 leaves it to the broker.
+	RecordBytesMax int
 }
 
 func (s TopicShape) check() error {
@@ -46,6 +50,9 @@ func (s TopicShape) settings() map[string]*string {
 	}
 	if s.BrokerTime {
 		settings["message.timestamp.type"] = new("LogAppendTime")
+	}
+	if s.RecordBytesMax > 0 {
+		settings["max.message.bytes"] = new(strconv.Itoa(s.RecordBytesMax))
 	}
 	return settings
 }

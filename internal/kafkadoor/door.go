@@ -39,9 +39,6 @@ const (
 	pollRecordsMax = 1024
 	// fetchBytesMax bounds one answer of a broker, and with it the memory.
 	fetchBytesMax = 16 << 20
-	// letterBatchBytesMax leaves room for a dead letter around a record of Kafka's
-	// default maximum, 1 MiB.
-	letterBatchBytesMax = 2 << 20
 	// discoverWait is how late a new merchant's topic is noticed, at most.
 	discoverWait = 10 * time.Second
 	// sessionWait is how long the partitions of a process that died stand still.
@@ -128,7 +125,6 @@ func (d *Door) clientOptions() []kgo.Opt {
 		kgo.AutoCommitInterval(commitInterval),
 		kgo.OnPartitionsRevoked(d.revoked),
 		kgo.OnPartitionsLost(func(_ context.Context, client *kgo.Client, lost map[string][]int32) { d.holds.forget(client, lost) }),
-		kgo.ProducerBatchMaxBytes(letterBatchBytesMax),
 	}
 	return slices.Concat(d.options, kafka.Producer(), ours)
 }

@@ -111,10 +111,10 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 	}
 	if refusal != nil && refusal.reason != "" {
 		letter := inbox.Refused{Record: r, Reason: refusal.reason, Detail: refusal.detail}
-		if err := s.letters.Publish(ctx, []inbox.Refused{letter}); err != nil {
+		if err := s.letters.Publish(ctx, []inbox.Refused{letter}); err != nil && !s.tooLarge(err, r) {
 			return nil, err
 		}
-		s.door.Log.Warn("a record went from the Kafka door to the dead letters", zap.String("reason", string(refusal.reason)),
+		s.door.Log.Warn("a record at the Kafka door is refused", zap.String("reason", string(refusal.reason)),
 			zap.String("topic", r.Topic), zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
 	}
 	ack := make(chan error, 1)
@@ -132,6 +132,18 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 		close(ack)
 	})
 	return ack, nil
+}
+
+// tooLarge reports whether a record cannot be passed on because a broker would not take
+// it: with a key that alone fills a message. It stays where it is, and holds nobody.
+// Topics that payctl has made take no such record.
+func (s *stretch) tooLarge(err error, r *kgo.Record) bool {
+	if !errors.Is(err, kerr.MessageTooLarge) {
+		return false
+	}
+	s.door.Log.Error("a record is too large to be answered or kept in the dead letters, and is passed over", zap.String("topic", r.Topic),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	return true
 }
 
 // answer is what the sender hears, and what is wrong with the record. No answer is for
@@ -219,8 +231,8 @@ func (s *stretch) watchTimestamps(r *kgo.Record) {
 // advance marks what is answered and acknowledged. It returns why the partition waits.
 func (s *stretch) advance(ctx context.Context) error {
 	done := 0
-	for _, ack := range s.acks {
-		if err := s.await(ctx, ack); err != nil {
+	for i, ack := range s.acks {
+		if err := s.await(ctx, ack); err != nil && !s.tooLarge(err, s.records[i]) {
 			s.err = err
 			break
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/payonce/payonce/internal/accept"
@@ -211,6 +212,21 @@ func TestI1_ACommandThatFailsAgainAndAgainIsGivenUpAndKept(t *testing.T) {
 	answers[1].accepted(t)
 	require.Equal(t, "rejected", h.letters(t, 1)[0].headers["dead-letter-reason"])
 	require.Equal(t, 1, d.logs.FilterMessageSnippet("given up").Len())
+}
+
+// Its key leaves no room for an answer in a message that brokers take.
+func TestI1_ARecordTooLargeToBeAnsweredHoldsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	d := h.start(t)
+	const batchBytesMax, envelope = 1_000_012, 300
+	h.shop.send(t, &kgo.Record{Topic: h.shop.topics.Commands, Partition: 0, Key: make([]byte, batchBytesMax-envelope)})
+	for i := range 8 { // in both partitions
+		r := h.shop.command(fmt.Sprintf("k-%d", i), body(fmt.Sprintf("INV-%d", i), "10.00"))
+		r.Key = fmt.Appendf(nil, "order %d", i)
+		h.shop.ask(t, r).accepted(t)
+	}
+	require.Equal(t, 2, d.logs.FilterMessageSnippet("passed over").Len(), "neither kept nor answered")
 }
 
 func TestI1_ATopicWhoseSendersSetTheTimeIsReported(t *testing.T) {
