@@ -50,10 +50,13 @@ func (r PaymentRequest) encode() ([]byte, error) {
 	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
-		return nil, errors.New("the request cannot be put into JSON: is its text UTF-8?") // err could quote a token
+		return nil, errNotJSON
 	}
 	return encoded, nil
 }
+
+// errNotJSON stands for errors of the encoder, which could quote a token.
+var errNotJSON = errors.New("the request cannot be put into JSON: is its text UTF-8?")
 
 // Receipt is the answer to a request that was taken on.
 type Receipt struct {
@@ -80,7 +83,7 @@ func (c *Client) Submit(ctx context.Context, intent *Intent, request PaymentRequ
 	err = c.perform(ctx, call{
 		method: http.MethodPost, path: "/v1/payments", intent: intent, body: body,
 		read: func(a answer) error {
-			receipt = Receipt{Replayed: a.header.Get("Idempotent-Replayed") == "true"}
+			receipt = Receipt{Replayed: a.replayed()}
 			if err := a.view(&receipt.Payment); err != nil {
 				return err
 			}
@@ -115,21 +118,39 @@ func (a answer) view(to *payment.View) error {
 }
 
 // Get returns the payment as it is now. It repeats what can be repeated; of a
-// payment that does not exist, or is another merchant's, it returns a *ProblemError named
-// "not-found".
+// payment that does not exist, or is another merchant's, it returns a *ProblemError
+// named "not-found".
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (payment.View, error) {
+	return read(ctx, c, where{path: paymentPath(id)}, func(view payment.View) error { return isPayment(view, id) })
+}
+
+func paymentPath(id uuid.UUID) string { return "/v1/payments/" + id.String() }
+
+func isPayment(view payment.View, id uuid.UUID) error {
+	if view.ID != id || view.State == "" {
+		return errors.New("it does not tell of this payment")
+	}
+	return nil
+}
+
+// Cancel ends a payment that was not sent to its provider, and returns it as it is
+// then. A cancel has an intent of its own, like every request that changes something.
+//
+// Errors are as those of Submit: a *ConflictError brings a payment that can no longer
+// be canceled. It will have an outcome, and what was captured can be refunded.
+func (c *Client) Cancel(ctx context.Context, intent *Intent, id uuid.UUID) (payment.View, error) {
+	if err := intent.check(); err != nil {
+		return payment.View{}, err
+	}
 	var view payment.View
 	err := c.perform(ctx, call{
-		method: http.MethodGet, path: "/v1/payments/" + id.String(),
+		method: http.MethodPost, path: paymentPath(id) + "/cancel", intent: intent, body: []byte("{}"),
 		read: func(a answer) error {
 			view = payment.View{}
 			if err := a.view(&view); err != nil {
 				return err
 			}
-			if view.ID != id {
-				return errors.New("it tells of another payment")
-			}
-			return nil
+			return isPayment(view, id)
 		},
 	})
 	if err != nil {

@@ -56,8 +56,8 @@ func (c call) conclude(err error) error {
 	}
 	problem, refused := err.(*ProblemError) //nolint:errorlint // a wrapped one was not the last word
 	switch {
-	case refused && problem.Payment != nil:
-		return &ConflictError{Payment: *problem.Payment, problem: problem}
+	case refused && problem.conflict():
+		return &ConflictError{Payment: problem.Payment, Refund: problem.Refund, problem: problem}
 	case refused && problem.conclusive():
 		return problem
 	case c.intent != nil && c.intent.asked.Load():

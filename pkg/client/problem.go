@@ -35,8 +35,9 @@ type ProblemError struct {
 	Errors []FieldError `json:"errors"`
 	// DifferingFields are what an earlier request with the same key had otherwise.
 	DifferingFields []string `json:"differingFields"`
-	// Payment is the payment that stands in the way.
-	Payment *payment.View `json:"payment"`
+	// Payment and Refund are what stands in the way.
+	Payment *payment.View       `json:"payment"`
+	Refund  *payment.RefundView `json:"refund"`
 	// RetryAfter is what payonce asked to wait before a repeat.
 	RetryAfter time.Duration `json:"-"`
 }
@@ -61,14 +62,24 @@ func (p *ProblemError) Error() string {
 // looked at the key before it says so. Everything else can be said without a look
 // (a revoked API key, a limit, an expired key).
 func (p *ProblemError) conclusive() bool {
-	return p.Payment != nil || p.Name() == "idempotency-key-reused"
+	switch p.Name() {
+	case "idempotency-key-reused", "refund-exceeds-captured":
+		return true
+	default:
+		return p.conflict()
+	}
 }
 
-// ConflictError says that another payment stands in the way: the invoice has a live
-// one, or the external reference does. Show that one; it is never a reason to pay by
-// another way. Its errors.As to *ProblemError works.
+// conflict reports whether the problem brings what stands in the way.
+func (p *ProblemError) conflict() bool { return p.Payment != nil || p.Refund != nil }
+
+// ConflictError says that what is there already stands in the way, and brings it: the
+// invoice or the external reference has a live payment, the payment cannot be canceled
+// or refunded as it is, or it has a refund with this reference. Show that one; it is
+// never a reason to pay or to refund by another way. errors.As to *ProblemError works.
 type ConflictError struct {
-	Payment payment.View
+	Payment *payment.View       // or nil
+	Refund  *payment.RefundView // or nil
 	problem *ProblemError
 }
 

@@ -101,6 +101,8 @@ func (p *ProblemError) nothingDone() bool {
 	return p.Status < http.StatusInternalServerError && (p.Status != http.StatusConflict || !p.Retryable)
 }
 
+func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }
+
 // foreign is the error of an answer that is not payonce's. It quotes nothing of it.
 func (a answer) foreign() error {
 	return fmt.Errorf("an answer that payonce does not give: status %d, %d bytes of %q", a.status, len(a.body), a.header.Get("Content-Type"))

@@ -162,7 +162,7 @@ func TestI9_AConflictBringsThePaymentThatStandsInTheWay(t *testing.T) {
 	_, err = c.Submit(t.Context(), client.NewIntent(), order(t, "INV-1", "10.00"))
 	conflict, ok := errors.AsType[*client.ConflictError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, first.Payment, conflict.Payment)
+	require.Equal(t, &first.Payment, conflict.Payment)
 	require.Len(t, s.seen(), before+2, "a conflict is not repeated")
 	problem, ok := errors.AsType[*client.ProblemError](err)
 	require.True(t, ok)
