@@ -184,10 +184,19 @@ func answerExample(answer success) any {
 func linksOf(body any) map[string]*huma.Link {
 	switch body.(type) {
 	case payment.View:
-		return map[string]*huma.Link{"payment": {OperationID: "getPayment", Parameters: map[string]any{"id": "$response.body#/id"}}}
+		return links("$response.body#/id", "getPayment", "cancelPayment", "createRefund", "listRefunds", "getPaymentEvents")
 	case payment.RefundView:
-		return map[string]*huma.Link{"refund": {OperationID: "getRefund", Parameters: map[string]any{"id": "$response.body#/id"}}}
+		return links("$response.body#/id", "getRefund")
 	default:
 		return nil
 	}
+}
+
+// links leads to operations whose parameter id is found at the place.
+func links(place string, operations ...string) map[string]*huma.Link {
+	all := make(map[string]*huma.Link, len(operations))
+	for _, operation := range operations {
+		all[operation] = &huma.Link{OperationID: operation, Parameters: map[string]any{"id": place}}
+	}
+	return all
 }
