@@ -17,7 +17,11 @@ import (
 // like that.
 func (d desk) refundAnswered(v payment.Verdict) operation.NewPayment {
 	d.t.Helper()
-	refund := fixture.Refund(d.t, d.App, d.answered(payment.VerdictCaptured), "R-1", 400)
+	p := fixture.Accept(d.t, d.App)
+	settle.Capture(d.t, d.App, payment.View{
+		ID: p.PaymentID, OperationID: p.OperationID, Amount: p.Amount.Decimal(), Currency: p.Amount.Currency(),
+	})
+	refund := fixture.Refund(d.t, d.App, p, "R-1", 400)
 	settle.Refund(d.t, d.App, payment.RefundView{
 		ID: refund.OperationID, PaymentID: refund.PaymentID, Amount: refund.Amount.Decimal(), Currency: refund.Amount.Currency(),
 	}, v)

@@ -40,7 +40,7 @@ func (d *till) created(t *testing.T, invoice string) payment.View {
 func (d *till) capturedPayment(t *testing.T, invoice string) payment.View {
 	t.Helper()
 	view := d.created(t, invoice)
-	settle.Charge(t, d.App, view, payment.VerdictCaptured)
+	settle.Capture(t, d.App, view)
 	return view
 }
 

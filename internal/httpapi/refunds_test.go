@@ -40,7 +40,7 @@ func (a answer) refund(t *testing.T) payment.RefundView {
 func (d *door) captured(t *testing.T, invoice string) string {
 	t.Helper()
 	posted := d.post(t, "pay-"+invoice, order(invoice, `"10.00"`))
-	settle.Charge(t, d.App, posted.view(t), payment.VerdictCaptured)
+	settle.Capture(t, d.App, posted.view(t))
 	return posted.header.Get("Location")
 }
 

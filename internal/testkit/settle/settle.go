@@ -24,12 +24,25 @@ import (
 var publisher = outcome.Publisher{Topic: event.TopicsWithPrefix("payonce").Events, Source: event.Source("test")}
 
 // Charge claims the charge of a payment that is created and commits the answer
-// that a provider gave to it.
+// that a provider gave to it, without a name for what it took.
 func Charge(t testing.TB, pool *pgxpool.Pool, view payment.View, verdict payment.Verdict) {
 	t.Helper()
-	amount, err := money.Parse(view.Amount, view.Currency)
+	charge(t, pool, view, evidence.Evidence{Verdict: verdict})
+}
+
+// Capture is Charge by a provider that took the money and named the movement, so that
+// it can be refunded.
+func Capture(t testing.TB, pool *pgxpool.Pool, view payment.View) {
+	t.Helper()
+	charge(t, pool, view, evidence.Evidence{Verdict: payment.VerdictCaptured, ProviderObjectID: "ch_" + view.ID.String()})
+}
+
+func charge(t testing.TB, pool *pgxpool.Pool, view payment.View, said evidence.Evidence) {
+	t.Helper()
+	var err error
+	said.Amount, err = money.Parse(view.Amount, view.Currency)
 	require.NoError(t, err)
-	answered(t, pool, view.ID, view.OperationID, evidence.Evidence{Verdict: verdict, Amount: amount, ProviderObjectID: "ch_" + view.ID.String()})
+	answered(t, pool, view.ID, view.OperationID, said)
 }
 
 // Refund does the same with a merchant's refund.
