@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/zap"
 
@@ -55,6 +54,7 @@ type api struct {
 	Config
 	limits           *limits
 	shares           shares
+	waits            shares // of those who wait for a payment
 	inFlight         chan struct{}
 	webhooksInFlight chan struct{}
 }
@@ -62,7 +62,7 @@ type api struct {
 // New returns the handler of the API.
 func New(c Config) http.Handler {
 	a := &api{
-		Config: c, limits: newLimits(c.Limit), shares: shares{held: map[uuid.UUID]int{}},
+		Config: c, limits: newLimits(c.Limit), shares: newShares(MerchantInFlightMax), waits: newShares(MerchantWaitersMax),
 		inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax),
 	}
 	mux := http.NewServeMux()

@@ -13,18 +13,21 @@ import (
 // it one merchant whose bodies come slowly would hold all of them.
 const MerchantInFlightMax = InFlightMax / 2
 
-// shares counts each merchant's requests that are being worked on. It remembers nobody
-// who has none, so it holds no more than InFlightMax.
+// shares counts each merchant's requests that are being worked on, or wait. It
+// remembers nobody who has none, so it holds no more than there can be.
 type shares struct {
+	most int // of one merchant
 	mu   sync.Mutex
 	held map[uuid.UUID]int
 }
+
+func newShares(most int) shares { return shares{most: most, held: map[uuid.UUID]int{}} }
 
 // take reports whether the merchant may have one request more. Who may gives it back.
 func (s *shares) take(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[id] >= MerchantInFlightMax {
+	if s.held[id] >= s.most {
 		return false
 	}
 	s.held[id]++

@@ -14,7 +14,7 @@ import (
 
 func TestI13_OneMerchantCannotHoldAllOfTheRequestsAtWork(t *testing.T) {
 	t.Parallel()
-	a := &api{shares: shares{held: map[uuid.UUID]int{}}}
+	a := &api{shares: newShares(MerchantInFlightMax)}
 	shop, other := merchant.Merchant{ID: uuid.New()}, merchant.Merchant{ID: uuid.New()}
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
 	serve := func(m merchant.Merchant, work func()) (*httptest.ResponseRecorder, error) {

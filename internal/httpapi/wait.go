@@ -17,6 +17,10 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
+// MerchantWaitersMax bounds the clients of one merchant that wait: the others must find
+// a place, too.
+const MerchantWaitersMax = await.WaitersMax / 2
+
 // presentWait bounds reading a payment's state again after the wait. Past it the
 // client gets the state that was committed before it.
 const presentWait = time.Second
@@ -80,6 +84,10 @@ func (c *waiter) unless(final bool, w http.ResponseWriter) (*waiter, error) {
 
 // await tells the client how its payment ended, or after the wait how it stands.
 func (a *api) await(w http.ResponseWriter, r *http.Request, client *waiter) error {
+	if !a.waits.take(client.merchantID) {
+		return client.tell(w, client.result)
+	}
+	defer a.waits.giveBack(client.merchantID)
 	// The server's own deadline for the answer was set without the wait.
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(client.wait + WriteTimeout)); err != nil {
 		a.Log.Warn("a client cannot wait", zap.Error(err))

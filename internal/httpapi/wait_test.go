@@ -230,6 +230,32 @@ func TestI3_WithoutAPlaceToWaitTheAnswerComesAtOnce(t *testing.T) {
 	require.Empty(t, a.header.Get("Preference-Applied"))
 }
 
+// patientAnswer is an answer for which a server would wait.
+type patientAnswer struct{ *httptest.ResponseRecorder }
+
+func (patientAnswer) SetWriteDeadline(time.Time) error { return nil }
+
+func TestI3_OneMerchantCannotTakeEveryPlaceToWait(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	a := &api{Config: d.config, waits: newShares(1)}
+	posted := d.post(t, "k-1", order("INV-1", `"10.00"`)).view(t)
+	wait := func() patientAnswer {
+		answer := patientAnswer{httptest.NewRecorder()}
+		require.NoError(t, a.await(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/payments", nil), &waiter{
+			merchantID: d.shop.ID, wait: time.Second, tell: sendResult, result: accept.Result{PaymentID: posted.ID, Payment: posted},
+		}))
+		return answer
+	}
+	require.True(t, a.waits.take(d.shop.ID))
+	refused := wait()
+	require.Equal(t, http.StatusAccepted, refused.Code)
+	require.Empty(t, refused.Header().Get("Preference-Applied"))
+	a.waits.giveBack(d.shop.ID)
+	require.Equal(t, "wait=1", wait().Header().Get("Preference-Applied"))
+	require.Empty(t, a.waits.held, "the place was given back")
+}
+
 func TestI3_AClientThatGoesAwayStopsWaiting(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
