@@ -168,7 +168,9 @@ func (d *door) send(t *testing.T, r *http.Request) answer {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	assert.NoError(t, err)
-	return answer{response.StatusCode, response.Header, body}
+	a := answer{response.StatusCode, response.Header, body}
+	conforms(t, r, a)
+	return a
 }
 
 // order is the body of a payment request.
