@@ -60,9 +60,11 @@ type ramp struct {
 	proven    bool      // a request has been answered since the ramp began
 }
 
-// begin starts at the bottom, from the given time on.
+// begin starts at the bottom, from the given time on. What never changes is not written
+// again: slots is read without the lock.
 func (r *ramp) begin(at time.Time) {
-	*r = ramp{slots: r.slots, window: r.window, allowance: min(breakerProbes, r.slots), since: at}
+	r.allowance, r.since = min(breakerProbes, r.slots), at
+	r.answers, r.failures, r.proven = 0, 0, false
 }
 
 // limit is how many requests may be in flight. Windows follow each other only as it
