@@ -84,6 +84,7 @@ func keyReused(differing []string) *Error {
 }
 
 func keyExpired() *Error {
-	return KeyExpired.Failure("The key, or the command that came with it, says when it was made. That is so long ago that an answer to it may be stored no more. " +
-		"Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that makes keys.")
+	return KeyExpired.Failure("The key, or the command that came with it, says when it was made. That is so long ago that an answer to it may be stored no " +
+		"more. Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that " +
+		"makes keys.")
 }
