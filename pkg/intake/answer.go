@@ -20,8 +20,8 @@ const FieldIdempotencyKey = "idempotencyKey"
 // Errors that callers branch on, beside those with types of their own.
 var (
 	// ErrBusy says that another transaction holds the key, the invoice or the
-	// reference, or that PostgreSQL ended a deadlock. Roll back, and run the whole
-	// transaction again with the same key.
+	// reference, or that PostgreSQL ended a deadlock. Roll back, so that nobody waits for
+	// you meanwhile, and run the whole transaction again with the same key.
 	ErrBusy = errors.New("another request with this key or for this payment is being worked on")
 	// ErrExpired says that nothing is stored under the key, and that the key is
 	// time-ordered (UUIDv7, ULID) and so old that what was stored may be gone: nobody
@@ -31,6 +31,9 @@ var (
 	ErrUnknownMerchant = errors.New("there is no such merchant")
 	// ErrIsolation says that the transaction is stricter than READ COMMITTED.
 	ErrIsolation = errors.New("the transaction must be read committed")
+	// ErrDurability says that synchronous_commit is off in the transaction: a crash of
+	// the server would take back commits that were acknowledged.
+	ErrDurability = errors.New("synchronous_commit must not be off: a crash would lose acknowledged payments")
 )
 
 // InvalidError says which fields break which rules. It holds no values. The same

@@ -20,7 +20,7 @@
 //
 // Never as payonce_owner or a superuser: the guards in the database hold for
 // payonce_app. PostgreSQL must keep acknowledged commits (synchronous_commit is not
-// off). [Config] has the cell and the topic prefix of the services; with others the
+// off; Submit looks, and refuses with [ErrDurability]). [Config] has the cell and the topic prefix of the services; with others the
 // payment's event goes where nobody listens, until the due list finds the payment a
 // minute later.
 //
@@ -39,7 +39,10 @@
 // key can meet a deadlock, which PostgreSQL ends and Submit reports as [ErrBusy].
 //
 // While Submit runs it sets lock_timeout, search_path and three settings of the
-// planner for the transaction, and puts back what was there.
+// planner for the transaction, and puts back what was there. It works behind a savepoint
+// of its own: when it returns an error, also because its context ended between two
+// statements, it has gone back there, and what you commit then holds nothing of the
+// payment.
 //
 // # What its answer means
 //

@@ -94,27 +94,60 @@ type Result struct {
 	Body []byte
 }
 
+// undoWait bounds the way back to where a transaction stood before Submit, which is
+// gone whatever became of the caller's context.
+const undoWait = 5 * time.Second
+
 // Submit takes the payment on in tx, which the caller commits; see the package's
 // documentation for what tx must be and what is locked.
 //
-// After *InvalidError, *MismatchedError, *ConflictError and ErrExpired nothing of the
-// payment is in tx, and tx can be used further. After every other error tx must be rolled back:
-// ErrBusy says that the whole transaction may be tried again at once,
-// ErrUnknownMerchant and ErrIsolation that it may not, and errors of the database
-// are passed on.
+// After an error nothing of the payment is in tx, which stands where it stood before:
+// Submit works behind a savepoint and goes back to it. Where that is not possible, tx
+// cannot be committed any more. *InvalidError, *MismatchedError, *ConflictError and
+// ErrExpired are answers to the command. ErrBusy says that the whole transaction may be
+// tried again at once; ErrUnknownMerchant, ErrIsolation and ErrDurability that it may
+// not; and errors of the database and of ctx are passed on.
 func (i *Intake) Submit(ctx context.Context, tx pgx.Tx, c Command) (Result, error) {
+	step, err := tx.Begin(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("setting a savepoint for a payment: %w", err)
+	}
+	result, err := i.step(ctx, step, c)
+	if err == nil {
+		err = step.Commit(ctx)
+	}
+	if err != nil {
+		undo(ctx, step)
+		return Result{}, busy(err)
+	}
+	return result, nil
+}
+
+// undo goes back to the savepoint. The story without: the caller's context ends between
+// two statements, which aborts nothing, and the caller commits a key whose payment does
+// not exist.
+func undo(ctx context.Context, step pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWait)
+	defer cancel()
+	if err := step.Rollback(ctx); err != nil {
+		_ = step.Conn().Close(ctx) // nobody commits on a connection that is closed
+	}
+}
+
+func (i *Intake) step(ctx context.Context, tx pgx.Tx, c Command) (Result, error) {
 	borrowed, err := borrow(ctx, tx)
 	if err != nil {
-		return Result{}, busy(err)
+		return Result{}, err
 	}
 	result, err := i.submit(ctx, tx, c)
 	if err != nil {
-		return Result{}, busy(err)
-	}
-	if err := borrowed.giveBack(ctx, tx); err != nil {
 		return Result{}, err
 	}
-	return answer(result)
+	answered, err := answer(result)
+	if err != nil {
+		return Result{}, err // the way back puts the settings back, too
+	}
+	return answered, borrowed.giveBack(ctx, tx)
 }
 
 func (i *Intake) submit(ctx context.Context, tx pgx.Tx, c Command) (accept.Result, error) {
@@ -159,15 +192,18 @@ type borrowed struct{ lockTimeout, searchPath, seqScan, hashJoin, mergeJoin stri
 
 func borrow(ctx context.Context, tx pgx.Tx) (borrowed, error) {
 	var b borrowed
-	var isolation, skip string
+	var isolation, durability, skip string
 	wait := strconv.FormatInt(accept.KeyWaitMax.Milliseconds(), 10)
 	err := tx.QueryRow(ctx, enterSQL, wait).
-		Scan(&b.lockTimeout, &b.searchPath, &b.seqScan, &b.hashJoin, &b.mergeJoin, &isolation, &skip, &skip, &skip, &skip, &skip)
+		Scan(&b.lockTimeout, &b.searchPath, &b.seqScan, &b.hashJoin, &b.mergeJoin, &isolation, &durability, &skip, &skip, &skip, &skip, &skip)
 	if err != nil {
 		return borrowed{}, fmt.Errorf("preparing a transaction for a payment: %w", err)
 	}
 	if isolation != "read committed" {
 		return borrowed{}, fmt.Errorf("%w, not %s", ErrIsolation, isolation)
+	}
+	if durability == "off" {
+		return borrowed{}, ErrDurability
 	}
 	return b, nil
 }
