@@ -8,7 +8,7 @@ LINT := go tool -modfile=tools/go.mod golangci-lint
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo proof drill test fuzz contract test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-modules check-platforms
+.PHONY: help demo proof drill test fuzz contract test-newest-postgres test-containers check build images fmt check-format check-vet check-lint check-architecture check-documents check-modules check-platforms
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' Makefile
@@ -95,7 +95,7 @@ test-containers: ## the tests that use servers, on PostgreSQL and Kafka in Docke
 	PAYONCE_TEST_POSTGRES=container PAYONCE_TEST_KAFKA=container $$engine \
 	  go run ./internal/testkit/runtests -- go test -count=1 -timeout 20m $(CONTAINER_TESTS)
 
-check: check-format check-vet check-lint check-architecture check-modules check-platforms ## everything that needs no server: format, lint, arrows, modules, platforms
+check: check-format check-vet check-lint check-architecture check-documents check-modules check-platforms ## everything that needs no server: format, lint, arrows, documents, modules, platforms
 
 check-format: ## gofmt and import order
 	$(LINT) fmt --diff ./...
@@ -108,6 +108,9 @@ check-lint: ## golangci-lint, see .golangci.yml
 
 check-architecture: ## who may import whom, and who writes which table
 	go test -count=1 ./internal/architecture/...
+
+check-documents: ## schema/ says what the code says, in valid OpenAPI and AsyncAPI
+	go test -count=1 ./internal/documents ./internal/asyncapi
 
 check-modules: ## go.mod and go.sum name what is used, for both modules
 	go mod tidy -diff

@@ -64,6 +64,7 @@ func (m message) describe() (object, error) {
 		headers, key = "CommandHeaders", "The sender's own; the answer has the same."
 	case event.PaymentAccepted, event.PaymentRejected:
 		headers, key = "ReplyHeaders", "The command's."
+	default: // events keep what is set above
 	}
 	return object{
 		"name": string(m.kind), "title": Name(m.kind), "summary": m.summary, "contentType": event.ContentType,

@@ -23,7 +23,9 @@ import (
 var ErrUnknownType = errors.New("the type has no schema")
 
 // Validator knows the schema of every type. It is safe for concurrent use.
-type Validator struct{ schemas map[event.Type]*jsonschema.Schema }
+type Validator struct {
+	schemas map[event.Type]*jsonschema.Schema
+}
 
 // NewValidator reads the schemas. An error means that one of them is no valid schema.
 func NewValidator() (*Validator, error) {

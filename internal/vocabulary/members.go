@@ -93,8 +93,9 @@ var members = map[string]member{
 		bound: object, example: map[string]any{"cart": "17"}},
 	"chargeBefore": {text: "The last moment at which the charge may be sent to the provider.", bound: format("date-time"), example: "2026-05-05T00:00:00Z"},
 
-	"refundId":        {text: "The refund's id, which names its operation too.", example: "0190a1b2-c3d4-7000-8000-000000000003"},
-	"refundReference": {text: "The merchant's name for the refund, unique per payment for ever.", bound: text(accept.RefundReferenceCharsMax), example: "RMA-3"},
+	"refundId": {text: "The refund's id, which names its operation too.", example: "0190a1b2-c3d4-7000-8000-000000000003"},
+	"refundReference": {text: "The merchant's name for the refund, unique per payment for ever.",
+		bound: text(accept.RefundReferenceCharsMax), example: "RMA-3"},
 	"refundedTotal": {text: "The sum of the payment's refunds that have not failed, in the currency's decimals.",
 		bound: pattern(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`), example: "10.00"},
 	"refundedTotalMinor": {text: "The same in minor units.", bound: pattern(`^(0|[1-9][0-9]*)$`), example: "1000"},
