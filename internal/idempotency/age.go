@@ -25,12 +25,17 @@ const (
 // UUIDs of version 7 later. A key whose time would lie before it is none.
 var firstTimeOrdered = time.Date(2016, time.January, 1, 0, 0, 0, 0, time.UTC)
 
+// uuidChars is the length of a UUID as RFC 9562 writes it, with its four dashes.
+const uuidChars = 36
+
 // MadeAt returns the time, in milliseconds, that a time-ordered key carries: a
-// UUID of version 7 or a ULID, in upper or lower case. It reports false for every
-// other key, and for one that looks like a ULID and would be older than they are.
+// UUID of version 7, written with its dashes, or a ULID, in upper or lower case. It
+// reports false for every other key, and for one that looks like a ULID and would be
+// older than they are. Without the dashes nothing sets a UUID apart from a hash: one
+// MD5 in 64 has version and variant where version 7 has them.
 func MadeAt(key string) (time.Time, bool) {
 	var at time.Time
-	if id, err := uuid.Parse(key); err == nil && id.Version() == 7 && id.Variant() == uuid.RFC4122 {
+	if id, err := uuid.Parse(key); err == nil && len(key) == uuidChars && id.Version() == 7 && id.Variant() == uuid.RFC4122 {
 		at = milliseconds(id[:6])
 	} else if unix, ok := ulidTime(key); ok {
 		at = time.UnixMilli(unix)

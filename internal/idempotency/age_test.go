@@ -1,6 +1,9 @@
 package idempotency_test
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +19,11 @@ func TestI12_TheTimeOfATimeOrderedKeyIsRead(t *testing.T) {
 	// The examples of RFC 9562, appendix A.6, and of the ULID specification.
 	const v7, ulid = "017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	for key, want := range map[string]string{
-		v7:                              "2022-02-22T19:22:22.000Z",
-		strings.ToLower(v7):             "2022-02-22T19:22:22.000Z",
-		strings.ReplaceAll(v7, "-", ""): "2022-02-22T19:22:22.000Z",
-		ulid:                            "2016-07-30T23:54:10.259Z",
-		strings.ToLower(ulid):           "2016-07-30T23:54:10.259Z",
-		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ":    "10889-08-02T05:31:50.655Z",
+		v7:                           "2022-02-22T19:22:22.000Z",
+		strings.ToLower(v7):          "2022-02-22T19:22:22.000Z",
+		ulid:                         "2016-07-30T23:54:10.259Z",
+		strings.ToLower(ulid):        "2016-07-30T23:54:10.259Z",
+		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ": "10889-08-02T05:31:50.655Z",
 	} {
 		at, ok := idempotency.MadeAt(key)
 		require.True(t, ok, key)
@@ -44,9 +46,22 @@ func TestI12_OtherKeysHaveNoTime(t *testing.T) {
 		"a ULID before there were any":       "00000000AKTSV4RRFFQ69G5FAV",
 		"a ULID and one character more":      "01ARZ3NDEKTSV4RRFFQ69G5FAVX",
 		"a prefix before a ULID":             "pay_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		"32 digits of a hash":                "017F22E279B07CC398C4DC0C0C07398F",
+		"a UUID in braces":                   "{017F22E2-79B0-7CC3-98C4-DC0C0C07398F}",
+		"a UUID as a URN":                    "urn:uuid:017F22E2-79B0-7CC3-98C4-DC0C0C07398F",
 	} {
 		_, ok := idempotency.MadeAt(key)
 		require.False(t, ok, name)
+	}
+}
+
+func TestI12_AHashIsNeverTakenForAnOldKey(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for order := range 100_000 {
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(order)))
+		key := hex.EncodeToString(sum[:16])
+		require.False(t, idempotency.Expired(key, now, idempotency.WindowDefault), key)
 	}
 }
 
