@@ -42,7 +42,6 @@ type waiter struct {
 	merchantID uuid.UUID
 	result     accept.Result // its Payment as it was committed before the wait
 	wait       time.Duration
-	replays    bool // is told the stored answer once there is one, and else the payment
 	tell       func(http.ResponseWriter, accept.Result) error
 }
 
@@ -102,7 +101,7 @@ func (a *api) await(w http.ResponseWriter, r *http.Request, client *waiter) erro
 	if err == nil || errors.Is(err, context.DeadlineExceeded) {
 		w.Header().Set("Preference-Applied", applied(client.wait))
 	}
-	if err == nil && client.replays {
+	if err == nil {
 		client.result.Answer = &answer
 		return client.tell(w, client.result)
 	}
@@ -120,7 +119,7 @@ func (a *api) present(ctx context.Context, client *waiter) accept.Result {
 	if err != nil {
 		return result
 	}
-	if client.replays && view.State.Final() { // since the last look: what tells of it is the stored answer
+	if view.State.Final() { // since the last look: what tells of it is the stored answer
 		answers, err := accept.FinalAnswers(ctx, a.Pool, []uuid.UUID{view.ID})
 		if err != nil {
 			return result

@@ -119,7 +119,7 @@ func TestI3_WhatBecomesFinalBehindTheLastLookIsAnsweredAsRepeatsAre(t *testing.T
 	t.Parallel()
 	d := newDoor(t)
 	posted := d.post(t, "k-1", order("INV-1", `"10.00"`)).view(t)
-	late := &waiter{merchantID: d.shop.ID, replays: true, result: accept.Result{PaymentID: posted.ID, Payment: posted}}
+	late := &waiter{merchantID: d.shop.ID, result: accept.Result{PaymentID: posted.ID, Payment: posted}}
 	settle.Charge(t, d.App, posted, payment.VerdictCaptured)
 	result := (&api{Config: d.config}).present(t.Context(), late)
 	repeat := d.post(t, "k-1", order("INV-1", `"10.00"`))
