@@ -92,7 +92,7 @@ var packages = arrows{
 			tests:   "internal/eventschema",
 		},
 		{pkg: "internal/eventschema", imports: "pkg/event schema", modules: "jsonschema"},
-		{pkg: "internal/documents", imports: "internal/asyncapi internal/httpapi", modules: "huma"}, // writes the documents
+		{pkg: "internal/documents", imports: "internal/asyncapi internal/httpapi internal/problem", modules: "huma"}, // writes the documents
 		{
 			pkg: "internal/httpapi",
 			imports: "internal/accept internal/await internal/idempotency internal/merchant internal/operation internal/postgres " +

@@ -81,7 +81,7 @@ func documents() ([]document, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := []document{{"schema/openapi.yaml", openapi}, {"schema/asyncapi.yaml", channels}}
+	made := []document{{"schema/openapi.yaml", openapi}, {"schema/asyncapi.yaml", channels}, {"docs/PROBLEMS.md", problems()}}
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		made = append(made, document{"schema/events/" + name + ".json", schemas[name]})
 	}
