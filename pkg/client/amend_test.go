@@ -19,7 +19,7 @@ func (s *shop) paid(t *testing.T, c *client.Client, invoice string) payment.View
 	t.Helper()
 	receipt, err := c.Submit(t.Context(), client.NewIntent(), order(t, invoice, "10.00"))
 	require.NoError(t, err)
-	settle.Charge(t, s.App, receipt.Payment, payment.VerdictCaptured)
+	settle.Capture(t, s.App, receipt.Payment)
 	return receipt.Payment
 }
 
