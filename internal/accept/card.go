@@ -3,8 +3,6 @@ package accept
 import (
 	"errors"
 	"slices"
-	"strings"
-	"unicode"
 )
 
 // FieldIdempotencyKey is the header, where a rule is about its value.
@@ -21,11 +19,10 @@ type cardRange struct {
 
 // cardRanges are the issuers' ranges of ISO/IEC 7812, as the schemes publish them and
 // as https://github.com/braintree/credit-card-type keeps them, joined where schemes
-// share one. Left out are UATP, which begins with 1, as times in milliseconds do, and
+// share one. Left out are UATP and JCB's old 1800, which begin as times since 1970 do, and
 // the lengths that nobody issues any more but others have: 13 digits are a product's
 // barcode or a telephone, 15 those of a telephone's serial number.
 var cardRanges = []cardRange{
-	{"1800", "1800", []int{16, 17, 18, 19}}, // JCB
 	{"2131", "2131", []int{16, 17, 18, 19}}, // JCB
 	{"2200", "2204", []int{16, 17, 18, 19}}, // Mir
 	{"2221", "2720", []int{16}},             // Mastercard
@@ -49,13 +46,10 @@ var cardRanges = []cardRange{
 	{"9792", "9792", []int{16}},             // Troy
 }
 
-// The bounds of what is looked at. The shortest card number has 14 digits, the longest
-// 19; people write them in groups of up to six.
+// The lengths of card numbers that are looked for.
 const (
-	cardDigitsMin  = 14
-	cardDigitsMax  = 19
-	cardGroupMax   = 6
-	cardSpacingMax = 3 // characters between two groups
+	cardDigitsMin = 14
+	cardDigitsMax = 19
 )
 
 // refuseCards looks for card numbers where a merchant has no business to send one.
@@ -77,85 +71,6 @@ func (e *InvalidError) refuseCard(field, text string) {
 		e.CardData = true
 		e.add(field, errCardNumber.Error())
 	}
-}
-
-// hasCardNumber reports whether a text holds a card number: first digits and length of
-// an issuer, and a right check digit, in one block or in groups with spaces or dashes
-// between them. Digits next to a letter are part of another name, such as a hash.
-func hasCardNumber(text string) bool {
-	for _, run := range digitRuns(text) {
-		for i := range run {
-			if isCardNumber(run[i]) || groupsMakeCard(run[i:]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// groupsMakeCard joins groups from the first one on. Groups longer than people write
-// them are those of UUIDs and of account numbers.
-func groupsMakeCard(groups []string) bool {
-	for i, group := range groups {
-		joined := strings.Join(groups[:i+1], "")
-		if len(group) > cardGroupMax || len(joined) > cardDigitsMax {
-			return false
-		}
-		if isCardNumber(joined) {
-			return true
-		}
-	}
-	return false
-}
-
-// digitRuns returns the groups of digits in a text, those together that only spaces or
-// dashes separate.
-func digitRuns(text string) [][]string {
-	var runs [][]string
-	var run []string
-	var group strings.Builder
-	spacing, glued := 0, false // characters since the last group; the group touches a letter
-	endGroup := func() {
-		if group.Len() > 0 && !glued {
-			run = append(run, group.String())
-		}
-		group.Reset()
-	}
-	endRun := func() {
-		if endGroup(); len(run) > 0 {
-			runs = append(runs, run)
-		}
-		run, spacing = nil, 0
-	}
-	for _, r := range text {
-		digit, isDigit := digitOf(r)
-		switch {
-		case isDigit:
-			group.WriteByte(digit)
-			spacing = 0
-		case unicode.IsSpace(r) || unicode.Is(unicode.Pd, r):
-			endGroup()
-			if spacing++; spacing > cardSpacingMax || glued {
-				endRun()
-			}
-			glued = false
-		default:
-			glued = unicode.IsLetter(r)
-			endRun()
-		}
-	}
-	endRun()
-	return runs
-}
-
-// digitOf reads the digits that people type: ASCII, full-width, Arabic and Persian.
-func digitOf(r rune) (byte, bool) {
-	for _, zero := range []rune{'0', '０', '٠', '۰'} {
-		if r >= zero && r <= zero+9 {
-			return byte('0' + r - zero), true //nolint:gosec // '0' to '9'
-		}
-	}
-	return 0, false
 }
 
 func isCardNumber(digits string) bool {

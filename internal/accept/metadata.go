@@ -92,15 +92,17 @@ func checkMetadata(text []byte) error {
 	}
 }
 
-// checkNumber looks for a card number in the digits as they were sent, and as they
-// are without an exponent.
+// checkNumber looks for a card number in the whole digits as they were sent, and as they
+// are without an exponent. The many digits of a fraction are none.
 func checkNumber(text string) error {
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return errMetadataNumber
 	}
-	if hasCardNumber(text) || hasCardNumber(strconv.FormatFloat(value, 'f', -1, 64)) {
-		return errCardNumber
+	for _, written := range []string{text, strconv.FormatFloat(value, 'f', -1, 64)} {
+		if whole, _, _ := strings.Cut(written, "."); hasCardNumber(whole) {
+			return errCardNumber
+		}
 	}
 	return nil
 }
