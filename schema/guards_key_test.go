@@ -1,10 +1,20 @@
 package schema_test
 
+import (
+	"fmt"
+	"strings"
+)
+
 // aged is a key of the payment that was reserved two days ago.
 const aged = `INSERT INTO idempotency_key (merchant_id, route, key, fingerprint, fields, resource_id, created_at)
 	VALUES (@merchant, 'payments', 'aged', sha256(''), '{}', @payment, payonce_now() - interval '2 days')`
 
 const removeAged = `DELETE FROM idempotency_key WHERE key = 'aged'`
+
+func answeredBefore(key string, hours int) string {
+	return fmt.Sprintf(`UPDATE idempotency_key SET status = 201, body = '\x7b7d', answered_at = payonce_now() - interval '%d hours'
+		WHERE key = '%s'`, hours, key)
+}
 
 // keys: a key answers for a day at least, and while what it stands for is open (I12).
 func keys() []guard {
@@ -25,6 +35,11 @@ func keys() []guard {
 		{
 			name: "the young key of a final payment is deleted", given: failed(aged), refused: young,
 			because: "keys_answer_for_a_day", instead: removeAged,
+		},
+		{
+			name: "the old key of a young answer is deleted", because: "keys_answer_for_a_day", refused: removeAged,
+			given:   failed(aged, answeredBefore("aged", 23), strings.ReplaceAll(aged, "'aged'", "'older'"), answeredBefore("older", 25)),
+			instead: `DELETE FROM idempotency_key WHERE key = 'older'`,
 		},
 		{
 			name: "the young key of an operation is deleted", because: "keys_answer_for_a_day",

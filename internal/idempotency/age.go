@@ -13,6 +13,10 @@ const (
 	WindowMin     = 24 * time.Hour
 	WindowMax     = 72 * time.Hour
 	WindowDefault = WindowMax
+	// AnswerMin is how long a key answers at least once its answer is there. The story
+	// without: a payment is open for longer than the window, its client repeats the
+	// request every hour, and the first repeat after the outcome finds no key.
+	AnswerMin = 24 * time.Hour
 	// ClockMargin is how far a client's clock may be ahead of the database's. Keys
 	// are stored for that much longer than the window. The story without: a clock is
 	// half an hour ahead, its key is swept at the window's end, and in the half hour

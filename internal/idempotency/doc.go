@@ -2,10 +2,10 @@
 //
 //	Idempotency-Key + request ──> Reserve ──> fresh, or what the key already stands for
 //	outcome ──> StoreAnswers ──> the same bytes for every repeat
-//	answered, and older than the window ──> Sweeper ──> gone
+//	older than the window, and answered for a day ──> Sweeper ──> gone
 //
 // A key stands for one request of one merchant, on one route, for as long as it
-// is kept: its window at least, and never less than what it stands for is open. A
+// is kept: its window at least, and until what it stands for has been final for a day. A
 // key that was not seen before is reserved in the same transaction that accepts the
 // payment, so it is there if and only if that committed. Keys of other merchants are
 // neither read nor waited for.

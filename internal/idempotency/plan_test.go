@@ -50,8 +50,8 @@ func plan(t *testing.T, d *testkit.Database) string {
 		return lines
 	}
 	run("SET plan_cache_mode = force_generic_plan")
-	run("PREPARE sweep (timestamptz, interval, integer) AS " + string(sweep))
-	lines := run("EXPLAIN EXECUTE sweep ('-infinity', '73 hours', 500)")
+	run("PREPARE sweep (timestamptz, interval, integer, interval) AS " + string(sweep))
+	lines := run("EXPLAIN EXECUTE sweep ('-infinity', '73 hours', 500, '24 hours')")
 	run("DEALLOCATE sweep")
 	return strings.Join(lines, "\n")
 }

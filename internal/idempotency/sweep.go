@@ -28,7 +28,8 @@ const (
 var sweepSQL string
 
 // Sweeper removes keys that have outlived their window, and ClockMargin, with their
-// answers. A key whose resource is open stays, however old it is. Several sweepers do
+// answers. A key whose resource is open stays, however old it is, and one whose answer
+// came less than AnswerMin ago. Several sweepers do
 // not disturb each other, nor anyone else: what somebody holds is left for later.
 type Sweeper struct {
 	Pool   *pgxpool.Pool
@@ -70,7 +71,7 @@ func (s Sweeper) Sweep(ctx context.Context) (int, error) {
 func (s Sweeper) step(ctx context.Context, behind time.Time) (removed int, last *time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepStepWait)
 	defer cancel()
-	if err := s.Pool.QueryRow(ctx, sweepSQL, behind, s.Window+ClockMargin, sweepStepMax).Scan(&removed, &last); err != nil {
+	if err := s.Pool.QueryRow(ctx, sweepSQL, behind, s.Window+ClockMargin, sweepStepMax, AnswerMin).Scan(&removed, &last); err != nil {
 		return 0, nil, fmt.Errorf("sweeping idempotency keys: %w", err)
 	}
 	return removed, last, nil

@@ -84,6 +84,46 @@ func TestI12_KeysGoAfterTheirWindowAndNeverWhileThePaymentIsOpen(t *testing.T) {
 	require.Equal(t, 1, keys(t, d))
 }
 
+func TestI12_TheKeyOfAPaymentThatWasOpenForLongAnswersForADayAfterItsAnswer(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	late := fixture.Accept(t, d.App)
+	d.SetNow(t, 2*window)
+	settle.Charge(t, d.App, view(late), payment.VerdictDeclined)
+	require.Zero(t, sweep(t, d))
+	d.SetNow(t, 2*window+idempotency.AnswerMin-time.Minute)
+	require.Zero(t, sweep(t, d))
+	require.Equal(t, 1, keys(t, d))
+	d.SetNow(t, 2*window+idempotency.AnswerMin+time.Minute)
+	require.Equal(t, 1, sweep(t, d))
+}
+
+// No code makes such a key. One that a fault leaves behind must not stay for ever.
+func TestI12_AKeyWithoutAnAnswerGoesWhenItsPaymentHasBeenFinalForADay(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	declined := fixture.Accept(t, d.App)
+	settle.Charge(t, d.App, view(declined), payment.VerdictDeclined)
+	_, err := d.Owner.Exec(t.Context(), `ALTER TABLE idempotency_key DISABLE TRIGGER a_stored_answer_stays;
+		UPDATE idempotency_key SET status = NULL, body = NULL, answered_at = NULL`)
+	require.NoError(t, err)
+	d.SetNow(t, window+idempotency.ClockMargin+time.Minute)
+	require.Equal(t, 1, sweep(t, d))
+}
+
+// What was answered by a version that kept no time of it goes with its window.
+func TestO8_I12_AnAnswerWithoutATimeIsAsOldAsItsKey(t *testing.T) {
+	t.Parallel()
+	d := testkit.NewDatabase(t)
+	captured := fixture.Accept(t, d.App)
+	settle.Charge(t, d.App, view(captured), payment.VerdictCaptured)
+	_, err := d.Owner.Exec(t.Context(), `ALTER TABLE idempotency_key DISABLE TRIGGER a_stored_answer_stays;
+		UPDATE idempotency_key SET answered_at = NULL`)
+	require.NoError(t, err)
+	d.SetNow(t, window+idempotency.ClockMargin+time.Minute)
+	require.Equal(t, 1, sweep(t, d))
+}
+
 func TestI12_KeysOfOpenPaymentsDoNotStandInFrontOfOthers(t *testing.T) {
 	t.Parallel()
 	d := testkit.NewDatabase(t)

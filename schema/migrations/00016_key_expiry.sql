@@ -6,6 +6,14 @@ CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 -- before they are cleaned up, and each walk would begin with them.
 ALTER TABLE idempotency_key SET (autovacuum_vacuum_scale_factor = 0.02);
 
+-- A payment can be open for longer than the window, and its client can be repeating the
+-- request all the time. So a key answers for a day after its answer came, too. Answers
+-- that were stored before have no time of their own, and count from the key's.
+ALTER TABLE idempotency_key
+    ADD COLUMN answered_at timestamptz,
+    ADD CONSTRAINT only_an_answer_has_a_time CHECK (answered_at IS NULL OR status IS NOT NULL) NOT VALID;
+GRANT UPDATE (answered_at) ON idempotency_key TO payonce_app;
+
 -- A window that is set too short, or a sweep gone wrong, must not take a key away from
 -- a client that still retries. accept takes back, in the transaction that reserved
 -- them, the keys of requests that it refuses: nothing stands behind those.
@@ -16,7 +24,7 @@ $$
 BEGIN
     IF EXISTS (SELECT FROM public.payment p WHERE p.id = OLD.resource_id)
         OR EXISTS (SELECT FROM public.operation o WHERE o.id = OLD.resource_id) THEN
-        RAISE EXCEPTION 'this idempotency key stands for % and is younger than a day', OLD.resource_id
+        RAISE EXCEPTION 'this idempotency key stands for %, and it or its answer is younger than a day', OLD.resource_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'keys_answer_for_a_day';
     END IF;
     RETURN OLD;
@@ -25,5 +33,5 @@ $$;
 -- +goose StatementEnd
 CREATE TRIGGER keys_answer_for_a_day
     BEFORE DELETE ON idempotency_key
-    FOR EACH ROW WHEN (OLD.created_at > payonce_now() - interval '24 hours')
+    FOR EACH ROW WHEN (greatest(OLD.created_at, OLD.answered_at) > payonce_now() - interval '24 hours') -- NULL counts for nothing
 EXECUTE FUNCTION guard_key_age();
