@@ -100,5 +100,6 @@ func (a *api) admit(w http.ResponseWriter, r *http.Request, m merchant.Merchant)
 func tooFast(w http.ResponseWriter, wait time.Duration, why string) error {
 	seconds := max(1, int(math.Ceil(wait.Seconds())))
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return problem.RateLimited.Failure(fmt.Sprintf("%s Send the same request with the same key again in %d s: nothing was done yet.", why, seconds))
+	return problem.RateLimited.Failure(fmt.Sprintf(
+		"%s This request was not looked at. That says nothing about an earlier one with the same key. Send it again in %d s.", why, seconds))
 }

@@ -95,6 +95,7 @@ func TestI13_WhoIsTooFastGets429AndNothingIsStored(t *testing.T) {
 		p := a.problem(t)
 		require.Equal(t, "urn:payonce:problem:rate-limited", p.Type)
 		require.True(t, p.Retryable)
+		require.Contains(t, p.Detail, "not looked at. That says nothing about an earlier one with the same key", "which may be a payment")
 		refused = append(refused, a.header.Get("Retry-After"))
 	}
 	require.GreaterOrEqual(t, accepted, 3)
