@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -43,7 +44,7 @@ func (r Rules) Accept(ctx context.Context, tx pgx.Tx, requests []Request) ([]Res
 			return nil, err
 		}
 		var err error
-		if pending, err = settleRepeats(firsts, repeats); err != nil {
+		if pending, err = r.settleRepeats(firsts, repeats); err != nil {
 			return nil, err
 		}
 	}
@@ -60,12 +61,19 @@ func (r Rules) Accept(ctx context.Context, tx pgx.Tx, requests []Request) ([]Res
 // acceptFirsts takes candidates with different keys through the tables, in the
 // lock order: keys, identities, payments, operations.
 func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate) error {
-	records, err := idempotency.Reserve(ctx, tx, entries(firsts))
+	if err := lookUp(ctx, tx, filter(firsts, (*candidate).barred)); err != nil {
+		return err
+	}
+	admitted := filter(firsts, func(c *candidate) bool { return !c.barred() })
+	if len(admitted) == 0 {
+		return nil
+	}
+	records, err := idempotency.Reserve(ctx, tx, entries(admitted))
 	if err != nil {
 		return err
 	}
 	var fresh []*candidate
-	for i, c := range firsts {
+	for i, c := range admitted {
 		if c.record = records[i]; c.fresh() && !r.refuse(c) {
 			fresh = append(fresh, c)
 		}
@@ -73,7 +81,7 @@ func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate)
 	if err := holdIdentities(ctx, tx, fresh); err != nil {
 		return err
 	}
-	if refused := filter(firsts, (*candidate).refused); len(refused) > 0 {
+	if refused := filter(admitted, (*candidate).refused); len(refused) > 0 {
 		if err := idempotency.Release(ctx, tx, entries(refused)); err != nil {
 			return err
 		}
@@ -81,11 +89,31 @@ func (r Rules) acceptFirsts(ctx context.Context, tx pgx.Tx, firsts []*candidate)
 	return r.write(ctx, tx, filter(fresh, func(c *candidate) bool { return !c.refused() }))
 }
 
+// lookUp finds what the keys of barred requests stand for, and refuses those whose key
+// is new. It reserves nothing: what may be card data is not written, not even to be
+// taken back by the same transaction.
+func lookUp(ctx context.Context, tx pgx.Tx, barred []*candidate) error {
+	if len(barred) == 0 {
+		return nil
+	}
+	records, err := idempotency.LookUp(ctx, tx, entries(barred))
+	if err != nil {
+		return err
+	}
+	for i, c := range barred {
+		if records[i] == nil {
+			c.result = Result{Outcome: OutcomeRefused, Refusal: c.request.barred}
+		} else {
+			c.record = *records[i]
+		}
+	}
+	return nil
+}
+
 // refuse applies the rules that hold at the first acceptance only: a repeat of an
 // accepted request is answered whatever the time and the configuration are now.
 func (r Rules) refuse(c *candidate) bool {
-	window, now := cmp.Or(r.KeyWindow, idempotency.WindowDefault), c.record.ReservedAt
-	if idempotency.Expired(c.entry.Key, now, window) || c.request.sentBefore(now.Add(-window)) {
+	if r.expired(c, c.record.ReservedAt) {
 		c.result = Result{Outcome: OutcomeExpired}
 		return true
 	}
@@ -103,6 +131,13 @@ func (r Rules) refuse(c *candidate) bool {
 	}
 	c.result = Result{Outcome: OutcomeRefused, Refusal: &invalid}
 	return true
+}
+
+// expired reports whether a request whose key is new may be a repeat that nobody
+// remembers.
+func (r Rules) expired(c *candidate, now time.Time) bool {
+	window := cmp.Or(r.KeyWindow, idempotency.WindowDefault)
+	return idempotency.Expired(c.entry.Key, now, window) || c.request.sentBefore(now.Add(-window))
 }
 
 // holdIdentities claims invoices and external references. Who does not get one is

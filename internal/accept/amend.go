@@ -123,8 +123,19 @@ func own(ctx context.Context, tx pgx.Tx, about Amendment) (payment.View, error) 
 }
 
 // reserve takes the key for a request, or returns what it stands for already. Another
-// request than that one meets a barrier, and so does a key that may have been swept.
-func (a Amendments) reserve(ctx context.Context, tx pgx.Tx, entry idempotency.Entry) (known *idempotency.Record, err error) {
+// request than that one meets a barrier, and so does a key that may have been swept. For
+// a request that is barred no key is taken, and its error is that.
+func (a Amendments) reserve(ctx context.Context, tx pgx.Tx, entry idempotency.Entry, barred *InvalidError) (*idempotency.Record, error) {
+	if barred != nil {
+		found, err := idempotency.LookUp(ctx, tx, []idempotency.Entry{entry})
+		if err != nil {
+			return nil, err
+		}
+		if found[0] == nil {
+			return nil, barred
+		}
+		return compared(*found[0], entry)
+	}
 	records, err := idempotency.Reserve(ctx, tx, []idempotency.Entry{entry})
 	if err != nil {
 		return nil, err
@@ -136,6 +147,11 @@ func (a Amendments) reserve(ctx context.Context, tx pgx.Tx, entry idempotency.En
 		}
 		return nil, nil
 	}
+	return compared(record, entry)
+}
+
+// compared returns what a key stands for, if that is this request.
+func compared(record idempotency.Record, entry idempotency.Entry) (*idempotency.Record, error) {
 	differing, err := record.Differences(entry.Request)
 	if err == nil && len(differing) > 0 {
 		err = &BarrierError{Barrier: BarrierKeyReused, Differing: differing}

@@ -46,7 +46,7 @@ func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 			Scope:      idempotency.Scope{MerchantID: c.MerchantID, Route: RouteCancel, Key: c.IdempotencyKey},
 			Request:    idempotency.Canonical{Method: http.MethodPost, Path: map[string]string{FieldID: c.PaymentID.String()}},
 			ResourceID: name,
-		})
+		}, nil)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,9 @@ type candidate struct {
 // fresh reports whether the key was reserved for this very request.
 func (c *candidate) fresh() bool { return c.record.ResourceID == c.payment.PaymentID }
 
+// barred reports whether the request is only answered if its key is known.
+func (c *candidate) barred() bool { return c.request.barred != nil }
+
 // refused reports whether the request leaves nothing behind.
 func (c *candidate) refused() bool {
 	switch c.result.Outcome {

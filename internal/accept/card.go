@@ -1,15 +1,12 @@
 package accept
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 // FieldIdempotencyKey is the header, where a rule is about its value.
 const FieldIdempotencyKey = "Idempotency-Key"
 
-// errCardNumber is what a client is told, which never includes the value.
-var errCardNumber = errors.New("looks like a card number; send the provider's token for the card instead")
+// problemCardNumber is what a client is told, which never includes the value.
+const problemCardNumber = "looks like a card number; send the provider's token for the card instead"
 
 // cardRange is a range of first digits with the lengths that its numbers have.
 type cardRange struct {
@@ -54,11 +51,12 @@ const (
 
 // refuseCards looks for card numbers where a merchant has no business to send one.
 // Identifiers may be numbers that only look like one, so there it is the merchant's
-// choice. Metadata is looked at where it is read.
+// choice.
 func (e *InvalidError) refuseCards(c Command) {
 	e.refuseCard(FieldPaymentType, c.PaymentType)
 	e.refuseCard(FieldPaymentMethod, given(c.PaymentMethod))
 	e.refuseCard(FieldCustomer, given(c.Customer))
+	e.refuseCardIn(c.Metadata)
 	if c.ChecksIdentifiers {
 		e.refuseCard(FieldInvoiceID, c.InvoiceID)
 		e.refuseCard(FieldExternalReference, given(c.ExternalReference))
@@ -68,9 +66,19 @@ func (e *InvalidError) refuseCards(c Command) {
 
 func (e *InvalidError) refuseCard(field, text string) {
 	if hasCardNumber(text) {
-		e.CardData = true
-		e.add(field, errCardNumber.Error())
+		e.addCard(field)
 	}
+}
+
+func (e *InvalidError) refuseCardIn(metadata []byte) {
+	if metadataHasCard(metadata) {
+		e.addCard(FieldMetadata)
+	}
+}
+
+func (e *InvalidError) addCard(field string) {
+	e.CardData = true
+	e.add(field, problemCardNumber)
 }
 
 func isCardNumber(digits string) bool {

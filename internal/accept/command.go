@@ -74,8 +74,8 @@ func (c *Command) From(m merchant.Merchant) {
 	c.ChecksIdentifiers, c.DerivesKey = m.ChecksIdentifiers, m.DerivesKeys
 }
 
-// Request is a command that passed the rules which need no database. Only
-// Validate makes one.
+// Request is a command that can be understood: its key can be looked up, and it can be
+// compared with the request that the key stands for. Only Validate makes one.
 type Request struct {
 	merchantID      uuid.UUID
 	providerAccount string
@@ -89,6 +89,10 @@ type Request struct {
 	chargeBefore           *time.Time
 	sentAt                 time.Time
 	context                event.Context
+
+	// barred says which rules stand against it if its key is new, nil when none does.
+	// Those may have been others when the request first came.
+	barred *InvalidError
 }
 
 // InvalidError says which fields of a request break which rules. It holds no
@@ -114,19 +118,27 @@ func (e *InvalidError) Error() string {
 	return strings.Join(texts, "; ")
 }
 
+// and adds what else is broken.
+func (e *InvalidError) and(more InvalidError) *InvalidError {
+	return &InvalidError{Fields: append(e.Fields, more.Fields...), CardData: e.CardData || more.CardData}
+}
+
 func (e *InvalidError) add(field, problem string) {
 	e.Fields = append(e.Fields, FieldError{field, problem})
 }
 
-// Validate applies the rules that need no database. It returns *InvalidError with
-// every broken rule, or an error of idempotency.CheckKey.
+// Validate applies the rules without which a request means nothing. It returns
+// *InvalidError with every broken rule, or an error of idempotency.CheckKey. Whether
+// there is card data in it is found out here, too, and said here with the rest; alone it
+// is a matter for Accept: the rules about that change with the merchant's settings and
+// with versions, and the repeat of an accepted request is answered all the same.
 func (c Command) Validate() (Request, error) {
 	if c.IdempotencyKey != "" || !c.DerivesKey {
 		if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
 			return Request{}, err
 		}
 	}
-	var invalid InvalidError
+	var invalid, barred InvalidError
 	invalid.checkText(FieldInvoiceID, c.InvoiceID, InvoiceIDCharsMax)
 	invalid.checkText(FieldPaymentType, c.PaymentType, PaymentTypeCharsMax)
 	invalid.checkOptional(FieldPaymentMethod, c.PaymentMethod, PaymentMethodCharsMax)
@@ -142,9 +154,12 @@ func (c Command) Validate() (Request, error) {
 		sentAt:       c.SentAt,
 		context:      c.Context(),
 	}
-	invalid.refuseCards(c)
+	barred.refuseCards(c)
 	if len(invalid.Fields) > 0 {
-		return Request{}, &invalid
+		return Request{}, invalid.and(barred)
+	}
+	if len(barred.Fields) > 0 {
+		r.barred = &barred
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +34,6 @@ func (e *InvalidError) parseMetadata(text []byte) []byte {
 	}
 	canonical, err := canonicalMetadata(text)
 	if err != nil {
-		e.CardData = e.CardData || errors.Is(err, errCardNumber)
 		e.add(FieldMetadata, err.Error())
 	}
 	return canonical
@@ -81,28 +81,37 @@ func checkMetadata(text []byte) error {
 			if strings.ContainsRune(token.String(), 0) {
 				return errMetadataNul
 			}
-			if hasCardNumber(token.String()) {
-				return errCardNumber
-			}
 		case '0':
-			if err := checkNumber(token.String()); err != nil {
-				return err
+			if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
+				return errMetadataNumber
 			}
 		}
 	}
 }
 
-// checkNumber looks for a card number in the whole digits as they were sent, and as they
-// are without an exponent. The many digits of a fraction are none.
-func checkNumber(text string) error {
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return errMetadataNumber
-	}
-	for _, written := range []string{text, strconv.FormatFloat(value, 'f', -1, 64)} {
-		if whole, _, _ := strings.Cut(written, "."); hasCardNumber(whole) {
-			return errCardNumber
+// metadataHasCard looks at all names, texts and numbers, as far as they can be read.
+func metadataHasCard(text []byte) bool {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return false // the end, or metadata that is refused for what it is
+		}
+		if token.Kind() == '"' && hasCardNumber(token.String()) || token.Kind() == '0' && isCardInNumber(token.String()) {
+			return true
 		}
 	}
-	return nil
+}
+
+// isCardInNumber looks for a card number in the whole digits as they were sent, and as
+// they are without an exponent. The many digits of a fraction are none.
+func isCardInNumber(text string) bool {
+	forms := []string{text}
+	if value, err := strconv.ParseFloat(text, 64); err == nil {
+		forms = append(forms, strconv.FormatFloat(value, 'f', -1, 64))
+	}
+	return slices.ContainsFunc(forms, func(form string) bool {
+		whole, _, _ := strings.Cut(form, ".")
+		return hasCardNumber(whole)
+	})
 }

@@ -63,13 +63,13 @@ func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, err
 		if err != nil {
 			return err
 		}
-		wanted, err := c.validate(view.Currency) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+		wanted, barred, err := c.validate(view.Currency) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
 		if err != nil {
 			return err
 		}
 		wanted.OperationID = id
 		entry := c.entry(id, wanted)
-		known, err := a.reserve(ctx, tx, entry)
+		known, err := a.reserve(ctx, tx, entry, barred)
 		switch {
 		case err != nil:
 			return err
@@ -83,16 +83,18 @@ func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, err
 	return done, err
 }
 
-// validate applies the rules that need nothing of the payment but its currency.
-func (c RefundCommand) validate(currency money.Currency) (operation.NewRefund, error) {
-	var invalid InvalidError
-	r := operation.NewRefund{
+// validate applies the rules that need nothing of the payment but its currency. Barred
+// stands against a refund whose key is new, as in Request; it is nil when nothing does.
+func (c RefundCommand) validate(currency money.Currency) (r operation.NewRefund, barred *InvalidError, err error) {
+	var invalid, cards InvalidError
+	r = operation.NewRefund{
 		PaymentID: c.PaymentID, MerchantID: c.MerchantID, Reference: c.Reference, Metadata: invalid.parseMetadata(c.Metadata), Context: c.context(),
 	}
 	invalid.checkText(FieldRefundReference, c.Reference, RefundReferenceCharsMax)
+	cards.refuseCardIn(c.Metadata)
 	if c.ChecksIdentifiers {
-		invalid.refuseCard(FieldRefundReference, c.Reference)
-		invalid.refuseCard(FieldIdempotencyKey, c.IdempotencyKey)
+		cards.refuseCard(FieldRefundReference, c.Reference)
+		cards.refuseCard(FieldIdempotencyKey, c.IdempotencyKey)
 	}
 	if c.Currency != nil && *c.Currency != string(currency) {
 		invalid.add(FieldCurrency, "is not the payment's")
@@ -100,10 +102,13 @@ func (c RefundCommand) validate(currency money.Currency) (operation.NewRefund, e
 	if c.Amount != "" {
 		r.Amount = invalid.parseAmount(c.Amount, string(currency))
 	}
-	if len(invalid.Fields) > 0 {
-		return r, &invalid
+	switch {
+	case len(invalid.Fields) > 0:
+		return r, nil, invalid.and(cards)
+	case len(cards.Fields) > 0:
+		return r, &cards, nil
 	}
-	return r, nil
+	return r, nil, nil
 }
 
 // entry is the request as two requests are compared. An amount that is absent stays so:

@@ -15,30 +15,50 @@ import (
 
 // settleRepeats gives each repeat what its key stands for now. It returns those
 // whose key stands for nothing any more, because the first one was refused, and
-// which ask for something else than that one did.
-func settleRepeats(firsts, repeats []*candidate) ([]*candidate, error) {
+// which are not refused for the same reason.
+func (r Rules) settleRepeats(firsts, repeats []*candidate) ([]*candidate, error) {
 	byKey := make(map[idempotency.Scope]*candidate, len(firsts))
 	for _, first := range firsts {
 		byKey[first.entry.Scope] = first
 	}
 	var pending []*candidate
+	undecided := map[idempotency.Scope]bool{} // what comes behind one that is pending is, too
 	for _, c := range repeats {
 		first := byKey[c.entry.Scope]
 		if !first.refused() {
 			c.record = first.record
 			continue
 		}
-		differing, err := first.record.Differences(c.entry.Request)
+		same, err := r.sharesRefusal(first, c)
 		if err != nil {
 			return nil, err
 		}
-		if len(differing) > 0 {
-			pending = append(pending, c)
-		} else {
+		if same && !undecided[c.entry.Scope] {
 			c.result = first.result
+		} else {
+			undecided[c.entry.Scope] = true
+			pending = append(pending, c)
 		}
 	}
 	return pending, nil
+}
+
+// sharesRefusal reports whether a repeat would be refused as the first one was: it asks
+// for the same, and what the request itself does not say is no different either. A
+// command that waited in a topic for days can meet one that was sent just now.
+func (r Rules) sharesRefusal(first, repeat *candidate) (bool, error) {
+	asked, err := first.entry.Request.Fingerprint()
+	if err != nil {
+		return false, err
+	}
+	again, err := repeat.entry.Request.Fingerprint()
+	if err != nil {
+		return false, err
+	}
+	if asked != again || first.barred() != repeat.barred() || first.request.providerAccount != repeat.request.providerAccount {
+		return false, nil
+	}
+	return first.result.Outcome != OutcomeExpired || r.expired(repeat, first.record.ReservedAt), nil
 }
 
 // show completes the results with what the database holds.

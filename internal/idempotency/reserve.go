@@ -92,6 +92,27 @@ func Read(ctx context.Context, tx pgx.Tx, entries []Entry) ([]Record, error) {
 	return records, allFound(records, entries)
 }
 
+// LookUp returns, in the order of the entries, what each key stands for; nil where it
+// stands for nothing. It writes nothing and waits for nobody: a key whose transaction
+// has not committed yet stands for nothing.
+func LookUp(ctx context.Context, tx pgx.Tx, entries []Entry) ([]*Record, error) {
+	records := make([]*Record, len(entries))
+	var batch pgx.Batch
+	for i := range entries {
+		batch.Queue(readKeysSQL, scopeColumns(entries[i:i+1])...).Query(func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, scanRecord)
+			if len(found) > 0 {
+				records[i] = &found[0]
+			}
+			return err
+		})
+	}
+	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+		return nil, fmt.Errorf("looking idempotency keys up: %w", err)
+	}
+	return records, nil
+}
+
 func allFound(records []Record, entries []Entry) error {
 	if len(records) != len(entries) {
 		return fmt.Errorf("%d of %d idempotency keys found: %w", len(records), len(entries), ErrKeyVanished)
