@@ -40,12 +40,9 @@ func malformed(detail string) error { return &MalformedError{Detail: detail} }
 // differently is taken (duplicate or unknown members, another case, invalid UTF-8,
 // data behind the end). Its errors are *MalformedError and *InvalidError.
 func DecodePayment(body []byte) (Command, error) {
-	if jsontext.Value(body).Kind() != '{' {
-		return Command{}, malformed("The body is not a JSON object.")
-	}
 	var b PaymentBody
-	if err := json.Unmarshal(body, &b, json.RejectUnknownMembers(true)); err != nil {
-		return Command{}, explainJSON(err)
+	if err := decode(body, &b); err != nil {
+		return Command{}, err
 	}
 	amount, err := amountText(b.Amount)
 	if err != nil {
@@ -56,6 +53,16 @@ func DecodePayment(body []byte) (Command, error) {
 		PaymentMethod: b.PaymentMethod, Customer: b.Customer, ExternalReference: b.ExternalReference,
 		Metadata: present(b.Metadata), ChargeBefore: b.ChargeBefore,
 	}, nil
+}
+
+func decode(body []byte, into any) error {
+	if jsontext.Value(body).Kind() != '{' {
+		return malformed("The body is not a JSON object.")
+	}
+	if err := json.Unmarshal(body, into, json.RejectUnknownMembers(true)); err != nil {
+		return explainJSON(err)
+	}
+	return nil
 }
 
 // amountText returns the amount's digits as the client wrote them. A number never

@@ -1,9 +1,6 @@
 package accept
 
-import (
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-)
+import "github.com/go-json-experiment/json/jsontext"
 
 // RefundBody is a request for a refund. A null member is an absent one.
 type RefundBody struct {
@@ -37,14 +34,4 @@ func CheckNothing(body []byte) error {
 		return nil
 	}
 	return decode(body, &struct{}{})
-}
-
-func decode(body []byte, into any) error {
-	if jsontext.Value(body).Kind() != '{' {
-		return malformed("The body is not a JSON object.")
-	}
-	if err := json.Unmarshal(body, into, json.RejectUnknownMembers(true)); err != nil {
-		return explainJSON(err)
-	}
-	return nil
 }
