@@ -95,11 +95,13 @@ func (e *BarrierError) Error() string { return fmt.Sprintf("barrier %d stands", 
 func (a Amendments) within(ctx context.Context, amend func(context.Context, pgx.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, commitWait)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, a.Pool, func(tx pgx.Tx) error {
-		if err := groupcommit.SetLockWait(ctx, tx, KeyWaitMax); err != nil {
-			return err
-		}
-		return amend(ctx, tx)
+	err := whileItDissolves(func() error {
+		return pgx.BeginFunc(ctx, a.Pool, func(tx pgx.Tx) error {
+			if err := groupcommit.SetLockWait(ctx, tx, KeyWaitMax); err != nil {
+				return err
+			}
+			return amend(ctx, tx)
+		})
 	})
 	var barrier *BarrierError
 	var invalid *InvalidError
@@ -182,7 +184,7 @@ func explained(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case postgres.IsLockConflict(err) || errors.Is(err, idempotency.ErrKeyVanished) || errors.Is(err, operation.ErrNotHeld):
+	case postgres.IsLockConflict(err) || dissolved(err):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
 	case postgres.IsUnavailable(err) || errors.Is(err, groupcommit.ErrStopped) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):

@@ -8,6 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/payonce/payonce/internal/groupcommit"
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/operation"
 )
 
 // The bounds of one committer.
@@ -51,10 +53,14 @@ type Committer struct {
 
 // NewCommitter returns a committer; Accept works while its Run does.
 func NewCommitter(pool *pgxpool.Pool, rules Rules) *Committer {
+	return newCommitter(pool, rules.Accept)
+}
+
+func newCommitter(pool *pgxpool.Pool, apply groupcommit.Apply[Request, Result]) *Committer {
 	return &Committer{groupcommit.New(pool, groupcommit.Settings{
 		GroupMax: GroupMax, Committers: committers, QueueMax: queueMax,
 		GroupLockWait: groupLockWait, AloneLockWait: KeyWaitMax, CommitWait: commitWait,
-	}, rules.Accept)}
+	}, apply)}
 }
 
 // Run commits groups until ctx ends, then finishes what is queued and returns.
@@ -67,9 +73,29 @@ func (c *Committer) Run(ctx context.Context) { c.group.Run(ctx) }
 // Besides unexpected errors of the database it returns ErrBusy or ErrUnavailable,
 // and both may be tried again with the same key.
 func (c *Committer) Accept(ctx context.Context, request Request) (Result, error) {
-	result, err := c.group.Do(ctx, request)
+	var result Result
+	err := whileItDissolves(func() (err error) {
+		result, err = c.group.Do(ctx, request)
+		return err
+	})
 	if err != nil {
 		return Result{}, explained(err)
 	}
 	return result, nil
+}
+
+// whileItDissolves tries again what met something that was gone before it could be
+// shown: a payment that failed and let its invoice go, a key that was swept. The next try
+// finds nothing in its way, and the client never hears of it.
+func whileItDissolves(try func() error) error {
+	for deadline := time.Now().Add(KeyWaitMax); ; {
+		err := try()
+		if !dissolved(err) || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func dissolved(err error) bool {
+	return errors.Is(err, idempotency.ErrKeyVanished) || errors.Is(err, operation.ErrNotHeld)
 }

@@ -23,6 +23,12 @@ const patience = 60 * time.Second
 func (d *till) commit(t *testing.T) *Committer {
 	t.Helper()
 	c := NewCommitter(d.App, d.rules)
+	start(t, c)
+	return c
+}
+
+func start(t *testing.T, c *Committer) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -33,7 +39,6 @@ func (d *till) commit(t *testing.T) *Committer {
 		cancel()
 		<-done
 	})
-	return c
 }
 
 type answered struct {
