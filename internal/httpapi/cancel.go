@@ -30,9 +30,6 @@ func (a *api) postCancel(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	if err != nil {
 		return err
 	}
-	if done.Replayed {
-		w.Header().Set("Idempotent-Replayed", "true")
-	}
-	send(w, done.Status, "application/json", done.Body)
+	sendAnswer(w, &done.Answer, done.Replayed)
 	return nil
 }

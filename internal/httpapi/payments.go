@@ -10,7 +10,6 @@ import (
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/problem"
-	"github.com/payonce/payonce/pkg/payment"
 )
 
 // postPayment takes a payment on: 202 with the payment, or for a repeat of a
@@ -26,9 +25,7 @@ func (a *api) postPayment(w http.ResponseWriter, r *http.Request, m merchant.Mer
 		return nil, err
 	}
 	switch result.Outcome {
-	case accept.OutcomeAccepted:
-	case accept.OutcomeReplayed:
-		w.Header().Set("Idempotent-Replayed", "true")
+	case accept.OutcomeAccepted, accept.OutcomeReplayed:
 	default:
 		return nil, problem.Refusal(result)
 	}
@@ -81,23 +78,28 @@ func single(header http.Header, name string) string {
 	return ""
 }
 
-// sendResult sends the payment as it is, or the answer that is stored for it.
+// sendResult sends the payment as it is, or the answer that is stored for it. What is
+// said about a payment stands in no problem document, so it is said last.
 func sendResult(w http.ResponseWriter, result accept.Result) error {
-	w.Header().Set("Location", "/v1/payments/"+result.PaymentID.String())
-	if result.Answer != nil {
-		send(w, result.Answer.Status, "application/json", result.Answer.Body)
-		return nil
+	answer := result.Answer
+	if answer == nil {
+		body, err := result.Payment.Encode()
+		if err != nil {
+			return err
+		}
+		answer = &accept.Answer{Status: http.StatusAccepted, Body: body}
 	}
-	return sendPayment(w, http.StatusAccepted, result.Payment)
+	w.Header().Set("Location", "/v1/payments/"+result.PaymentID.String())
+	sendAnswer(w, answer, result.Outcome == accept.OutcomeReplayed)
+	return nil
 }
 
-func sendPayment(w http.ResponseWriter, status int, view payment.View) error {
-	body, err := view.Encode()
-	if err != nil {
-		return err
+// sendAnswer sends the answer to a request with a key, or to a repeat of it.
+func sendAnswer(w http.ResponseWriter, answer *accept.Answer, replayed bool) {
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	send(w, status, "application/json", body)
-	return nil
+	send(w, answer.Status, "application/json", answer.Body)
 }
 
 func explainKey(err error) *problem.Error {
@@ -132,7 +134,7 @@ func sendPresent(w http.ResponseWriter, result accept.Result) error {
 		send(w, http.StatusOK, "application/json", result.Answer.Body)
 		return nil
 	}
-	return sendPayment(w, http.StatusOK, result.Payment)
+	return sendJSON(w, result.Payment)
 }
 
 // paymentID reads the path. What is no id names no payment.

@@ -33,15 +33,17 @@ func (a *api) postRefund(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	if err != nil {
 		return err
 	}
+	answer := done.Answer
+	if answer == nil {
+		body, err := done.Refund.Encode()
+		if err != nil {
+			return err
+		}
+		answer = &accept.Answer{Status: http.StatusAccepted, Body: body}
+	}
 	w.Header().Set("Location", "/v1/refunds/"+done.RefundID.String())
-	if done.Replayed {
-		w.Header().Set("Idempotent-Replayed", "true")
-	}
-	if done.Answer != nil {
-		send(w, done.Answer.Status, "application/json", done.Answer.Body)
-		return nil
-	}
-	return sendRefund(w, http.StatusAccepted, done.Refund)
+	sendAnswer(w, answer, done.Replayed)
+	return nil
 }
 
 // readAmendment reads what cancels and refunds have in common.
@@ -57,15 +59,6 @@ func readAmendment(r *http.Request, m merchant.Merchant) (accept.Amendment, erro
 	}, err
 }
 
-func sendRefund(w http.ResponseWriter, status int, view payment.RefundView) error {
-	body, err := view.Encode()
-	if err != nil {
-		return err
-	}
-	send(w, status, "application/json", body)
-	return nil
-}
-
 // getRefund tells the state of one of the merchant's own refunds.
 func (a *api) getRefund(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
 	id, err := uuid.Parse(r.PathValue("id"))
@@ -79,7 +72,7 @@ func (a *api) getRefund(w http.ResponseWriter, r *http.Request, m merchant.Merch
 	if err != nil {
 		return err
 	}
-	return sendRefund(w, http.StatusOK, view)
+	return sendJSON(w, view)
 }
 
 func noSuchRefund() error { return problem.ResourceNotFound.Failure("There is no such refund.") }
