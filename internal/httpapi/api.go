@@ -55,16 +55,25 @@ type api struct {
 	limits           *limits
 	shares           shares
 	waits            shares // of those who wait for a payment
+	presenting       chan struct{}
 	inFlight         chan struct{}
 	webhooksInFlight chan struct{}
+	documents        chan struct{} // the copies of it that are being sent
 }
 
 // New returns the handler of the API.
-func New(c Config) http.Handler {
-	a := &api{
+func New(c Config) http.Handler { return newAPI(c).handler() }
+
+func newAPI(c Config) *api {
+	return &api{
 		Config: c, limits: newLimits(c.Limit), shares: newShares(MerchantInFlightMax), waits: newShares(MerchantWaitersMax),
-		inFlight: make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax),
+		presenting: make(chan struct{}, presentMax),
+		inFlight:   make(chan struct{}, InFlightMax), webhooksInFlight: make(chan struct{}, WebhooksInFlightMax),
+		documents: make(chan struct{}, DocumentsMax),
 	}
+}
+
+func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
 	a.register(mux, routes())
 	mux.Handle("/", a.endpoint(notFound))
@@ -78,38 +87,51 @@ type endpoint func(http.ResponseWriter, *http.Request) error
 type merchantEndpoint func(http.ResponseWriter, *http.Request, merchant.Merchant) error
 
 // endpoint makes problem documents of errors, and bounds time and number of the
-// requests at work.
+// requests at work. A request is at work until its answer is known.
 func (a *api) endpoint(serve endpoint) http.Handler { return bounded(a, a.inFlight, serve) }
 
 func bounded(a *api, inFlight chan struct{}, serve endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case inFlight <- struct{}{}:
-			defer func() { <-inFlight }()
-		default:
-			a.fail(w, r, problem.Overloaded.Failure("Too many requests are being worked on."))
-			return
+		kept := &draft{ResponseWriter: w}
+		if err := within(inFlight, kept, r, serve); err != nil {
+			a.fail(kept, r, err)
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), RequestWaitMax)
-		defer cancel()
-		if err := serve(w, r.WithContext(ctx)); err != nil {
-			a.fail(w, r, err)
-		}
+		kept.send()
 	})
+}
+
+func within(inFlight chan struct{}, w http.ResponseWriter, r *http.Request, serve endpoint) error {
+	select {
+	case inFlight <- struct{}{}:
+		defer func() { <-inFlight }()
+	default:
+		return problem.Overloaded.Failure("Too many requests are being worked on.")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), RequestWaitMax)
+	defer cancel()
+	return serve(w, r.WithContext(ctx))
 }
 
 // authenticated looks at nothing of a request before it knows whose it is, and that
 // this merchant is not too fast.
 func (a *api) authenticated(serve merchantEndpoint) http.Handler {
-	return a.endpoint(func(w http.ResponseWriter, r *http.Request) error {
-		m, err := a.authenticate(w, r)
-		if err != nil {
-			return err
-		}
-		if err := a.admit(w, r, m); err != nil {
-			return err
-		}
-		return a.shared(serve)(w, r, m)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answered := func() {}
+		defer func() { answered() }()
+		a.endpoint(func(w http.ResponseWriter, r *http.Request) error {
+			m, err := a.authenticate(w, r)
+			if err != nil {
+				return err
+			}
+			if err := a.admit(w, r, m); err != nil {
+				return err
+			}
+			if !a.shares.take(m.ID) {
+				return tooFast(w, 0, "Too many of this merchant's requests are being worked on.")
+			}
+			answered = func() { a.shares.giveBack(m.ID) }
+			return serve(w, r, m)
+		}).ServeHTTP(w, r)
 	})
 }
 

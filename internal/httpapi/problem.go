@@ -43,5 +43,5 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header.Set("Content-Type", contentType)
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON, never HTML; and a client that went away asks again
+	_, _ = w.Write(body) // a client that went away asks again
 }

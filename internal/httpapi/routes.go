@@ -48,13 +48,6 @@ type anything struct{}
 // nothing is the empty object.
 type nothing struct{}
 
-// byEveryone serves requests of whoever asks.
-func byEveryone(serve func(*api, http.ResponseWriter, *http.Request) error) func(*api) http.Handler {
-	return func(a *api) http.Handler {
-		return a.endpoint(func(w http.ResponseWriter, r *http.Request) error { return serve(a, w, r) })
-	}
-}
-
 // byMerchant serves requests that bring a merchant's API key.
 func byMerchant(serve func(*api, http.ResponseWriter, *http.Request, merchant.Merchant) error) func(*api) http.Handler {
 	return func(a *api) http.Handler {

@@ -1,16 +1,15 @@
 package httpapi
 
 import (
-	"net/http"
 	"sync"
 
 	"github.com/google/uuid"
-
-	"github.com/payonce/payonce/internal/merchant"
 )
 
 // MerchantInFlightMax leaves half of the requests that are worked on to others: without
-// it one merchant whose bodies come slowly would hold all of them.
+// it one merchant whose bodies come slowly would hold all of them. A request counts here
+// until its answer is written, which bounds the answers that are kept for clients that
+// read slowly.
 const MerchantInFlightMax = InFlightMax / 2
 
 // shares counts each merchant's requests that are being worked on, or wait. It
@@ -39,16 +38,5 @@ func (s *shares) giveBack(id uuid.UUID) {
 	defer s.mu.Unlock()
 	if s.held[id]--; s.held[id] == 0 {
 		delete(s.held, id)
-	}
-}
-
-// shared serves a request within its merchant's share.
-func (a *api) shared(serve merchantEndpoint) merchantEndpoint {
-	return func(w http.ResponseWriter, r *http.Request, m merchant.Merchant) error {
-		if !a.shares.take(m.ID) {
-			return tooFast(w, 0, "Too many of this merchant's requests are being worked on.")
-		}
-		defer a.shares.giveBack(m.ID)
-		return serve(w, r, m)
 	}
 }

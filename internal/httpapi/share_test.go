@@ -2,49 +2,43 @@ package httpapi
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/problem"
 )
 
 func TestI13_OneMerchantCannotHoldAllOfTheRequestsAtWork(t *testing.T) {
 	t.Parallel()
-	a := &api{shares: newShares(MerchantInFlightMax)}
-	shop, other := merchant.Merchant{ID: uuid.New()}, merchant.Merchant{ID: uuid.New()}
-	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
-	serve := func(m merchant.Merchant, work func()) (*httptest.ResponseRecorder, error) {
-		w := httptest.NewRecorder()
-		err := a.shared(func(http.ResponseWriter, *http.Request, merchant.Merchant) error {
-			work()
-			return nil
-		})(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), m)
-		return w, err
-	}
+	shares, shop := newShares(MerchantInFlightMax), uuid.New()
 	for range MerchantInFlightMax {
-		go func() {
-			_, err := serve(shop, func() {
-				entered <- struct{}{}
-				<-leave
-			})
-			left <- err
-		}()
-		<-entered
+		require.True(t, shares.take(shop))
 	}
-	w, err := serve(shop, func() {})
-	require.Equal(t, problem.Prefix+problem.RateLimited.Name, problem.Explain(err).Type)
-	require.Equal(t, "1", w.Header().Get("Retry-After"))
-	_, err = serve(other, func() {})
-	require.NoError(t, err)
-	close(leave)
+	require.False(t, shares.take(shop))
+	require.True(t, shares.take(uuid.New()), "another merchant has its own")
+	shares.giveBack(shop)
+	require.True(t, shares.take(shop))
 	for range MerchantInFlightMax {
-		require.NoError(t, <-left)
+		shares.giveBack(shop)
 	}
-	_, err = serve(shop, func() {})
-	require.NoError(t, err)
-	require.Empty(t, a.shares.held, "who has no request is not remembered")
+	require.Len(t, shares.held, 1, "who has no request is not remembered")
+}
+
+func TestI13_WhoHasNoShareLeftIsToldToComeAgain(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	a := newAPI(d.config)
+	a.shares = newShares(1)
+	d.handler = a.handler()
+	d.url = d.serve(t, func(*http.Server) {}).URL
+	require.True(t, a.shares.take(d.shop.ID))
+	refused := d.get(t, "/v1/payments", d.key)
+	require.Equal(t, problem.Prefix+problem.RateLimited.Name, refused.problem(t).Type)
+	require.Equal(t, "1", refused.header.Get("Retry-After"))
+	a.shares.giveBack(d.shop.ID)
+	for range 3 {
+		require.Equal(t, http.StatusOK, d.get(t, "/v1/payments", d.key).status, "each one gives its share back")
+	}
 }

@@ -21,9 +21,14 @@ import (
 // a place, too.
 const MerchantWaitersMax = await.WaitersMax / 2
 
-// presentWait bounds reading a payment's state again after the wait. Past it the
-// client gets the state that was committed before it.
-const presentWait = time.Second
+// The bounds of reading payments again after the wait, all of it outside of the requests
+// at work. Past them a client gets the state that was committed before it.
+const (
+	presentWait = time.Second
+	// presentMax leaves the connections to payments: when a process stops, or a
+	// provider stands still, thousands of waits end at once.
+	presentMax = 4
+)
 
 // WaitingRoom is where clients wait for their payments; its news is the stored
 // answer.
@@ -115,6 +120,12 @@ func (a *api) present(ctx context.Context, client *waiter) accept.Result {
 	result := client.result
 	ctx, cancel := context.WithTimeout(ctx, presentWait)
 	defer cancel()
+	select {
+	case a.presenting <- struct{}{}:
+		defer func() { <-a.presenting }()
+	case <-ctx.Done():
+		return result
+	}
 	view, err := a.view(ctx, client.merchantID, result.PaymentID)
 	if err != nil {
 		return result

@@ -122,7 +122,7 @@ func TestI3_WhatBecomesFinalBehindTheLastLookIsAnsweredAsRepeatsAre(t *testing.T
 	posted := d.post(t, "k-1", order("INV-1", `"10.00"`)).view(t)
 	late := &waiter{merchantID: d.shop.ID, result: accept.Result{PaymentID: posted.ID, Payment: posted}}
 	settle.Charge(t, d.App, posted, payment.VerdictCaptured)
-	result := (&api{Config: d.config}).present(t.Context(), late)
+	result := newAPI(d.config).present(t.Context(), late)
 	repeat := d.post(t, "k-1", order("INV-1", `"10.00"`))
 	require.Equal(t, &accept.Answer{Status: repeat.status, Body: repeat.body}, result.Answer)
 }
@@ -249,7 +249,8 @@ func (patientAnswer) SetWriteDeadline(time.Time) error { return nil }
 func TestI3_OneMerchantCannotTakeEveryPlaceToWait(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
-	a := &api{Config: d.config, waits: newShares(1)}
+	a := newAPI(d.config)
+	a.waits = newShares(1)
 	posted := d.post(t, "k-1", order("INV-1", `"10.00"`)).view(t)
 	wait := func() patientAnswer {
 		answer := patientAnswer{httptest.NewRecorder()}
@@ -265,6 +266,22 @@ func TestI3_OneMerchantCannotTakeEveryPlaceToWait(t *testing.T) {
 	a.waits.giveBack(d.shop.ID)
 	require.Equal(t, "wait=1", wait().Header().Get("Preference-Applied"))
 	require.Empty(t, a.waits.held, "the place was given back")
+}
+
+func TestI3_WaitsThatEndAtOnceLeaveTheDatabaseToPayments(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	a := newAPI(d.config)
+	posted := d.post(t, "k-1", order("INV-1", `"10.00"`)).view(t)
+	settle.Charge(t, d.App, posted, payment.VerdictPending)
+	client := &waiter{merchantID: d.shop.ID, result: accept.Result{PaymentID: posted.ID, Payment: posted}}
+	for range presentMax {
+		a.presenting <- struct{}{}
+	}
+	require.Equal(t, posted, a.present(t.Context(), client).Payment, "as it was committed")
+	<-a.presenting
+	require.Equal(t, payment.StatePending, a.present(t.Context(), client).Payment.State)
+	require.Len(t, a.presenting, presentMax-1, "the place was given back")
 }
 
 func TestI3_AClientThatGoesAwayStopsWaiting(t *testing.T) {
