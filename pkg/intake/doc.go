@@ -22,7 +22,10 @@
 // payonce_app. PostgreSQL must keep acknowledged commits (synchronous_commit is not
 // off; Submit looks, and refuses with [ErrDurability]). [Config] has the cell and the topic prefix of the services; with others the
 // payment's event goes where nobody listens, until the due list finds the payment a
-// minute later.
+// minute later. It also has PAYONCE_KEY_WINDOW, which must be that of the services; read
+// it from where they do. When they keep keys for a shorter time than this says, a
+// time-ordered key that was swept is taken for a new one here, and only its invoice
+// stands against a second payment.
 //
 // # What it does to your transaction
 //

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/provider/connectors"
 	"github.com/payonce/payonce/pkg/event"
@@ -35,8 +36,9 @@ type Config struct {
 	// PAYONCE_PROVIDER: an amount that a provider cannot represent is refused. An
 	// account that is not listed is not judged; its payments can fail later.
 	Accounts map[string]string
-	// KeyWindow is PAYONCE_KEY_WINDOW, how long keys are stored at least; zero is its
-	// default, 72 h.
+	// KeyWindow is PAYONCE_KEY_WINDOW, how long keys are stored at least, from 24 to 72 h;
+	// zero is its default, 72 h. It must be what the services have, see the package's
+	// documentation.
 	KeyWindow time.Duration
 }
 
@@ -44,8 +46,13 @@ type Config struct {
 // goroutines.
 type Intake struct{ rules accept.Rules }
 
-// New returns an Intake. It returns an error for a connector that does not exist.
+// New returns an Intake. It returns an error for a connector that does not exist and
+// for a KeyWindow out of its bounds.
 func New(c Config) (*Intake, error) {
+	if c.KeyWindow != 0 && (c.KeyWindow < idempotency.WindowMin || c.KeyWindow > idempotency.WindowMax) {
+		return nil, fmt.Errorf("making an intake: KeyWindow is %s: set it to PAYONCE_KEY_WINDOW, from %s to %s",
+			c.KeyWindow, idempotency.WindowMin, idempotency.WindowMax)
+	}
 	judge, err := connectors.Chargeable(c.Accounts)
 	if err != nil {
 		return nil, fmt.Errorf("making an intake: %w", err)

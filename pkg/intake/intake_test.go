@@ -132,6 +132,12 @@ func TestI1_WhatTheCallerCannotHaveIsSaid(t *testing.T) {
 
 	_, err = intake.New(intake.Config{Accounts: map[string]string{"card": "strype"}})
 	require.ErrorContains(t, err, `"strype" is no connector`)
+	for window, allowed := range map[time.Duration]bool{
+		0: true, 24 * time.Hour: true, 72 * time.Hour: true, 23 * time.Hour: false, 73 * time.Hour: false, -time.Hour: false,
+	} {
+		_, err = intake.New(intake.Config{KeyWindow: window})
+		require.Equal(t, allowed, err == nil, "%s: %v", window, err)
+	}
 }
 
 func TestI1_TheCallersSettingsArePutBack(t *testing.T) {

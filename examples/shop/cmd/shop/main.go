@@ -2,8 +2,8 @@
 //
 //	shop ORDER-ID ITEM AMOUNT CURRENCY TOKEN
 //
-// It reads SHOP_DATABASE_URL (the role shop in payonce's database) and SHOP_MERCHANT
-// (the merchant's id), and prints the payment. With the same arguments it prints the
+// It reads SHOP_DATABASE_URL (the role shop in payonce's database), SHOP_MERCHANT (the
+// merchant's id) and PAYONCE_KEY_WINDOW as payonce's services do, and prints the payment. With the same arguments it prints the
 // same payment again.
 package main
 
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -43,7 +44,11 @@ func run(ctx context.Context, out io.Writer, arguments []string) error {
 		return errors.New("SHOP_DATABASE_URL must have the form postgres://shop:PASSWORD@HOST:PORT/DATABASE")
 	}
 	defer pool.Close()
-	door, err := intake.New(intake.Config{})
+	window, err := keyWindow()
+	if err != nil {
+		return err
+	}
+	door, err := intake.New(intake.Config{KeyWindow: window})
 	if err != nil {
 		return err
 	}
@@ -53,6 +58,19 @@ func run(ctx context.Context, out io.Writer, arguments []string) error {
 	}
 	fmt.Fprintf(out, "order %s is being paid: payment %s, %s\n", order.ID, view.ID, view.State)
 	return nil
+}
+
+// keyWindow is that of payonce's services, zero where they have their default.
+func keyWindow() (time.Duration, error) {
+	text := os.Getenv("PAYONCE_KEY_WINDOW")
+	if text == "" {
+		return 0, nil
+	}
+	window, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("PAYONCE_KEY_WINDOW is no duration, such as 72h")
+	}
+	return window, nil
 }
 
 func read(arguments []string) (shop.Order, error) {
