@@ -23,13 +23,7 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                                 WHERE a.operation_id = o.id
                                                                   AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)')))
                                -- What gives money back is sent to the account that took it.
-                               AND NOT (o.kind <> 'charge'
-                                   AND EXISTS (SELECT
-                                               FROM operation charge
-                                                        JOIN attempt a ON a.operation_id = charge.id
-                                               WHERE charge.payment_id = o.payment_id
-                                                 AND charge.kind = 'charge'
-                                                 AND substring(a.recipe FROM '@(.*)') <> substring(served.recipe FROM '@(.*)')))
+                               AND (o.kind = 'charge' OR (account_that_took(o.payment_id) <> substring(served.recipe FROM '@(.*)')) IS NOT TRUE)
                                -- A case's money does not go back while another one of the case may have
                                -- given it back.
                                AND NOT (o.case_id IS NOT NULL

@@ -24,6 +24,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                           ELSE NOT EXISTS (SELECT FROM attempt a
                                            WHERE a.operation_id = o.id
                                              AND a.recipe IS DISTINCT FROM '@' || nullif(substring(served.recipe FROM '@(.*)'), '')) END
+                 -- What gives money back is sent to the account that took it.
+                 AND (o.kind = 'charge' OR (account_that_took(o.payment_id) <> substring(served.recipe FROM '@(.*)')) IS NOT TRUE)
                  AND NOT awaits_epoch(o.id, o.created_at)
                  AND NOT provider_may_hold(o.id)
                  AND NOT (o.case_id IS NOT NULL

@@ -31,8 +31,10 @@ SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currenc
        coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
        e.closing,
        -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
-       -- Of what was lost only the account may be known, and not even that where two losses disagree.
+       -- Of what was lost only the account may be known: what gives money back went to the account that took it,
+       -- and of a charge not even that is known where two losses disagree.
        coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1),
+                CASE WHEN t.kind <> 'charge' AND a.lost THEN '@' || account_that_took(t.payment_id) END,
                 (SELECT min(recipe) FROM attempt WHERE operation_id = t.id AND epoch_id IS NOT NULL HAVING min(recipe) = max(recipe)), ''),
        a.lost
 FROM taken t

@@ -21,6 +21,24 @@ ALTER TABLE operation
 -- Also after it has failed: who asks again under the same reference asks for the same refund.
 CREATE UNIQUE INDEX operation_one_refund_per_reference ON operation (payment_id, refund_reference) WHERE refund_reference IS NOT NULL;
 
+-- The account at the provider that a payment's charge was sent to: what follows the @ of
+-- the recipe by which it was. Attempts that are remembered say it, before those that
+-- stand for what was lost. Null where nothing says it.
+-- +goose StatementBegin
+CREATE FUNCTION account_that_took(payment uuid) RETURNS text
+    LANGUAGE plpgsql STABLE AS
+$$
+BEGIN
+    RETURN (SELECT substring(a.recipe FROM '@(.*)')
+            FROM public.operation charge
+                     JOIN public.attempt a ON a.operation_id = charge.id
+            WHERE charge.payment_id = account_that_took.payment AND charge.kind = 'charge' AND a.recipe LIKE '%@%' AND a.recipe <> '@'
+            ORDER BY a.epoch_id IS NOT NULL, a.fence
+            LIMIT 1);
+END
+$$;
+-- +goose StatementEnd
+
 -- As in 00010, and: a merchant's refund is born of a captured payment, for no more than
 -- the payment, and acts on what its charge succeeded with, at the account that took it.
 -- That movement is never a case's to give back, and a case's money never a refund's. A
