@@ -31,9 +31,20 @@ const (
 const FieldID = "id"
 
 // Amendments cancel accepted payments and take refunds of captured ones on, each in a
-// transaction of its own. They wait for whoever holds the key or the payment, at most
-// KeyWaitMax for each lock.
+// transaction of its own, AmendmentsMax at once. They wait for their turn, and then for
+// whoever holds the key or the payment, at most KeyWaitMax for each. Make it with
+// NewAmendments.
 type Amendments struct {
+	AmendmentRules
+
+	turns *turns
+}
+
+// NewAmendments returns amendments by the rules.
+func NewAmendments(rules AmendmentRules) Amendments { return Amendments{rules, newTurns()} }
+
+// AmendmentRules are what amendments need.
+type AmendmentRules struct {
 	Pool   *pgxpool.Pool
 	Topics event.Topics
 	Source string // event.Source(cell)
@@ -91,11 +102,16 @@ type BarrierError struct {
 // Error implements error.
 func (e *BarrierError) Error() string { return fmt.Sprintf("barrier %d stands", e.Barrier) }
 
-// within does one amendment. An error leaves nothing behind.
-func (a Amendments) within(ctx context.Context, amend func(context.Context, pgx.Tx) error) error {
+// within does one amendment of a payment, in its turn. An error leaves nothing behind.
+func (a Amendments) within(ctx context.Context, about uuid.UUID, amend func(context.Context, pgx.Tx) error) error {
+	leave, err := a.turns.enter(ctx, about)
+	if err != nil {
+		return explained(err)
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, commitWait)
 	defer cancel()
-	err := whileItDissolves(func() error {
+	err = whileItDissolves(func() error {
 		return pgx.BeginFunc(ctx, a.Pool, func(tx pgx.Tx) error {
 			if err := groupcommit.SetLockWait(ctx, tx, KeyWaitMax); err != nil {
 				return err

@@ -23,7 +23,7 @@ import (
 )
 
 func (d *till) amendments() Amendments {
-	return Amendments{Pool: d.App, Topics: event.TopicsWithPrefix("payonce"), Source: d.rules.Source}
+	return NewAmendments(AmendmentRules{Pool: d.App, Topics: event.TopicsWithPrefix("payonce"), Source: d.rules.Source})
 }
 
 func (d *till) about(view payment.View, key string) Amendment {

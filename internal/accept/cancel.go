@@ -37,7 +37,7 @@ func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 		return Canceled{}, fmt.Errorf("naming a cancel: %w", err)
 	}
 	var done Canceled
-	err = a.within(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = a.within(ctx, c.PaymentID, func(ctx context.Context, tx pgx.Tx) error {
 		view, err := own(ctx, tx, c)
 		if err != nil {
 			return err

@@ -58,7 +58,7 @@ func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, err
 		return Refunding{}, fmt.Errorf("naming a refund: %w", err)
 	}
 	var done Refunding
-	err = a.within(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = a.within(ctx, c.PaymentID, func(ctx context.Context, tx pgx.Tx) error {
 		view, err := own(ctx, tx, c.Amendment)
 		if err != nil {
 			return err

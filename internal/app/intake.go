@@ -17,8 +17,8 @@ import (
 )
 
 // intakeConnsMax leaves connections for reads and API keys beside the committers', the
-// webhooks', and the one that looks at what clients wait for.
-const intakeConnsMax = accept.ConnsMax + webhook.StoresMax + 1 + 8
+// amendments', the webhooks', and the one that looks at what clients wait for.
+const intakeConnsMax = accept.ConnsMax + accept.AmendmentsMax + webhook.StoresMax + 1 + 8
 
 // waitingStopWait is what giving up a look at the database takes, and more.
 const waitingStopWait = 5 * time.Second
@@ -47,9 +47,9 @@ func Intake(ctx context.Context, c config.Intake, log *zap.Logger) error {
 	if err != nil {
 		return fmt.Errorf("PAYONCE_PROVIDER: %w", err)
 	}
-	amendments := accept.Amendments{
+	amendments := accept.NewAmendments(accept.AmendmentRules{
 		Pool: r.pool, Topics: topicsOf(c.Topics), Source: event.Source(string(c.Cell)), KeyWindow: c.KeyWindow, Refundable: refunds,
-	}
+	})
 	waiting := httpapi.NewWaitingRoom(r.pool, log)
 	api := httpapi.New(httpapi.Config{
 		Pool: r.pool, Merchants: merchant.NewDirectory(r.pool), Committer: committer, Amendments: amendments, Waiting: waiting, Log: log,

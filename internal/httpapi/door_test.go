@@ -70,7 +70,7 @@ func openDoor(t *testing.T, database *testkit.Database, pool *pgxpool.Pool) *doo
 		cancel()
 		parts.Wait()
 	})
-	amendments := accept.Amendments{Pool: pool, Topics: event.TopicsWithPrefix("payonce"), Source: d.rules.Source}
+	amendments := accept.NewAmendments(accept.AmendmentRules{Pool: pool, Topics: event.TopicsWithPrefix("payonce"), Source: d.rules.Source})
 	d.config = Config{Pool: pool, Merchants: d.directory, Committer: committer, Amendments: amendments, Waiting: d.waiting, Log: zap.New(core)}
 	d.handler = New(d.config)
 	server := d.serve(t, func(*http.Server) {})

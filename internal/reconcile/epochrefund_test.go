@@ -87,7 +87,8 @@ func TestP1_WhatGivesMoneyBackIsNotResentWhereItsChargeWasNotTaken(t *testing.T)
 	back := fixture.Refund(t, r.DB.App, p, "R-1", 400)
 	bump(t, r)
 	for _, sql := range []string{
-		"ALTER TABLE attempt DISABLE TRIGGER USER", "UPDATE attempt SET recipe = '@sim_2' WHERE epoch_id IS NOT NULL", "ALTER TABLE attempt ENABLE TRIGGER USER",
+		"ALTER TABLE attempt DISABLE TRIGGER USER", "UPDATE attempt SET recipe = '@sim_2' WHERE epoch_id IS NOT NULL",
+		"ALTER TABLE attempt ENABLE TRIGGER USER",
 	} {
 		_, err = r.DB.Owner.Exec(t.Context(), sql)
 		require.NoError(t, err)
