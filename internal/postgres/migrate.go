@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -33,9 +35,18 @@ var parts = []part{
 // second each: an hour, because the other one may be building a large index.
 const lockPolls = 3600
 
+// The bounds of tries to get a table in use, each of one second (lock_timeout in the
+// migrations that alter one).
+const (
+	lockTries = 200
+	lockPause = 2 * time.Second
+)
+
 // Migrate brings the schema to the newest version that this program knows, as the
 // owner. It only goes forward. Of several runners one works and the others wait
-// and then find nothing to do; a schema that is newer is left as it is.
+// and then find nothing to do; a schema that is newer is left as it is. Services may
+// run meanwhile: indexes are built beside them, and a table that is altered is waited
+// for one second at a time, which is as long as they are held up.
 //
 // The URL must lead to PostgreSQL itself: the lock belongs to the session, which a
 // transaction pooler does not keep. The role payonce_app must exist (schema/roles.sql).
@@ -61,9 +72,9 @@ func Migrate(ctx context.Context, ownerURL string) error {
 }
 
 func (p part) migrate(ctx context.Context, db *sql.DB) error {
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockPolls))
+	locker, err := newLocker()
 	if err != nil {
-		return fmt.Errorf("preparing the migration lock: %w", err)
+		return err
 	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, p.files,
 		goose.WithTableName(p.versionTable), goose.WithSessionLocker(locker),
@@ -71,28 +82,59 @@ func (p part) migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return fmt.Errorf("reading the migrations of %s: %w", p.versionTable, err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	for range lockTries {
+		if _, err = provider.Up(ctx); !IsLockConflict(err) {
+			break
+		}
+		if pause(ctx) != nil {
+			break
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("migrating %s: %w", p.versionTable, err)
 	}
 	return nil
 }
 
-// showVersion lets the services read the version, which they check at start.
-func (p part) showVersion(ctx context.Context, db *sql.DB) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("beginning the grant on %s: %w", p.versionTable, err)
+// pause lets those through who queued up behind a table that was not to be had.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(lockPause):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	defer tx.Rollback()
-	// Two GRANTs on one table at once fail with "tuple concurrently updated".
-	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lock.DefaultLockID); err != nil {
+}
+
+func newLocker() (lock.SessionLocker, error) {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, lockPolls))
+	if err != nil {
+		return nil, fmt.Errorf("preparing the migration lock: %w", err)
+	}
+	return locker, nil
+}
+
+// showVersion lets the services read the version, which they check at start.
+//
+// Two GRANTs on one table at once fail with "tuple concurrently updated", so it takes the
+// lock, too, and in the way of goose, look by look: one long wait for the lock would hold
+// a snapshot, for whose end the holder waits when it builds an index.
+func (p part) showVersion(ctx context.Context, db *sql.DB) (err error) {
+	locker, err := newLocker()
+	if err != nil {
+		return err
+	}
+	session, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connecting for the grant on %s: %w", p.versionTable, err)
+	}
+	defer session.Close() //nolint:errcheck // it goes back to the pool
+	if err := locker.SessionLock(ctx, session); err != nil {
 		return fmt.Errorf("locking the migrations: %w", err)
 	}
+	defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), session)) }()
 	grant := "GRANT SELECT ON " + p.versionTable + " TO " + appRole //nolint:gosec // both are constants of ours
-	if _, err := tx.ExecContext(ctx, grant); err != nil {
-		return fmt.Errorf("granting on %s: %w", p.versionTable, err)
-	}
-	if err := tx.Commit(); err != nil {
+	if _, err := session.ExecContext(ctx, grant); err != nil {
 		return fmt.Errorf("granting on %s: %w", p.versionTable, err)
 	}
 	return nil

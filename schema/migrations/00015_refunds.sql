@@ -1,9 +1,13 @@
 -- +goose Up
 
+-- Tables in use are altered here: who waits for one holds up everyone behind it, so the
+-- wait is short, and the migration is tried again.
+SET LOCAL lock_timeout = '1s';
+
 -- A merchant's refund is an operation of kind refund that serves no case. It acts on
 -- the movement that its charge succeeded with, which is fixed at birth as everything
 -- else that it is asked for with. (Constraints are not validated, because no older row
--- is a merchant's refund.)
+-- is a merchant's refund; 00021 does.)
 ALTER TABLE operation
     ADD COLUMN refund_reference text, -- the merchant's name for it, taken for ever
     ADD COLUMN metadata         jsonb,
@@ -18,8 +22,6 @@ ALTER TABLE operation
         CHECK (num_nonnulls(refund_reference, trace_parent, correlation_id, idempotency_key) IN (0, 4)) NOT VALID,
     ADD CONSTRAINT a_refund_acts_on_something
         CHECK (refund_reference IS NULL OR (refund_reference <> '' AND target_object_id <> '' AND target_object_id IS NOT NULL)) NOT VALID;
--- Also after it has failed: who asks again under the same reference asks for the same refund.
-CREATE UNIQUE INDEX operation_one_refund_per_reference ON operation (payment_id, refund_reference) WHERE refund_reference IS NOT NULL;
 
 -- The account at the provider that a payment's charge was sent to: what follows the @ of
 -- the recipe by which it was. Attempts that are remembered say it, before those that

@@ -1,7 +1,6 @@
 -- +goose Up
+SET LOCAL lock_timeout = '1s';
 
--- Keys are swept from the oldest on. New ones go to the index's end.
-CREATE INDEX idempotency_key_by_age ON idempotency_key (created_at);
 -- As many rows go as come. With the default a fifth of the table would be dead rows
 -- before they are cleaned up, and each walk would begin with them.
 ALTER TABLE idempotency_key SET (autovacuum_vacuum_scale_factor = 0.02);

@@ -1,4 +1,5 @@
 -- +goose Up
+SET LOCAL lock_timeout = '1s';
 
 -- What a merchant has of its own. A limit that is null is the process's.
 ALTER TABLE merchant

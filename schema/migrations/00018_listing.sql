@@ -1,3 +1,4 @@
+-- +goose NO TRANSACTION
 -- +goose Up
 
 -- Merchants list their payments newest first: all of them, those of an invoice or of
@@ -9,8 +10,11 @@
 -- of new payments is full before the first of them moves (6 in 100 updates were HOT,
 -- measured with groups of 64). All three together cost about 0.5 KB of WAL for a
 -- payment's whole way, beside the 6 KB of its accept and claim alone.
-CREATE INDEX payment_listed ON payment (merchant_id, state, created_at, id);
-CREATE INDEX payment_listed_by_invoice ON payment (merchant_id, invoice_id, state, created_at, id);
-CREATE INDEX payment_listed_by_reference ON payment (merchant_id, external_reference, state, created_at, id)
+DROP INDEX CONCURRENTLY IF EXISTS payment_listed;
+CREATE INDEX CONCURRENTLY payment_listed ON payment (merchant_id, state, created_at, id);
+DROP INDEX CONCURRENTLY IF EXISTS payment_listed_by_invoice;
+CREATE INDEX CONCURRENTLY payment_listed_by_invoice ON payment (merchant_id, invoice_id, state, created_at, id);
+DROP INDEX CONCURRENTLY IF EXISTS payment_listed_by_reference;
+CREATE INDEX CONCURRENTLY payment_listed_by_reference ON payment (merchant_id, external_reference, state, created_at, id)
     WHERE external_reference IS NOT NULL;
-DROP INDEX payment_by_invoice;
+DROP INDEX CONCURRENTLY IF EXISTS payment_by_invoice;
