@@ -60,11 +60,12 @@ func readProject(t *testing.T) project {
 	return p
 }
 
-// programs are the commands of the repository: their folders' names.
+// programs are the commands that a running pipeline has: their folders' names. The
+// example of the library is to be read, and has no part in it.
 func programs(t *testing.T) []string {
 	t.Helper()
 	var found []string
-	for _, pattern := range []string{"../cmd/*/main.go", "../examples/*/cmd/*/main.go"} {
+	for _, pattern := range []string{"../cmd/*/main.go", "../examples/billing/cmd/*/main.go"} {
 		mains, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, main := range mains {

@@ -236,7 +236,7 @@ func TestU7_ACaseIsListedShownAndDecidedOnceItIsExecuted(t *testing.T) {
 	resolve := "case resolve " + c.ID.String()
 	text := d.does(resolve+" --as refund", why...)
 	require.Equal(t, "would order a refund of 9.99 TRY at card, object ch_1 (a void, where the provider cannot refund)\n"+rehearsed+"\n", text)
-	d.refuses("only a failed charge of exactly this amount can be adopted", resolve+" --as adopt", why...)
+	d.refuses("only what failed and was of exactly this amount can be adopted", resolve+" --as adopt", why...)
 	d.refuses("it is at version 1, not 7", resolve+" --as refund --version 7", why...)
 	require.Len(t, read[app.CaseDetail](d, "case show "+c.ID.String()).History, 1, "nothing was changed")
 
