@@ -29,6 +29,8 @@ var accepted = []string{
 	`INSERT INTO reference_identity (merchant_id, external_reference, payment_id) VALUES (@merchant, @invoice, @payment)`,
 	`INSERT INTO idempotency_key (merchant_id, route, key, fingerprint, fields, resource_id)
 	 VALUES (@merchant, 'payments', @invoice, sha256(''), '{}', @payment)`,
+	`INSERT INTO payment_history (payment_id, operation_id, to_state, fence, event_id, event_type, event_topic, headers, payload)
+	 VALUES (@payment, @operation, 'created', 0, gen_random_uuid(), 'type', 'topic', '[]', '')`,
 }
 
 func newWorld(t *testing.T, pool *pgxpool.Pool) world {

@@ -15,7 +15,7 @@ import (
 // for each step.
 func TestI12_TheSweepReadsNoMoreThanItsStepWhateverTheTableLookedLikeAtFirst(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	requireWalk(t, plan(t, d))
 	reserveMany(t, d, "k", 5000, true)
 	_, err := d.Owner.Exec(t.Context(), "ANALYZE idempotency_key")

@@ -65,7 +65,7 @@ func view(p operation.NewPayment) payment.View {
 
 func TestI12_KeysGoAfterTheirWindowAndNeverWhileThePaymentIsOpen(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	captured, declined, open := fixture.Accept(t, d.App), fixture.Accept(t, d.App), fixture.Accept(t, d.App)
 	settle.Charge(t, d.App, view(captured), payment.VerdictCaptured)
 	settle.Charge(t, d.App, view(declined), payment.VerdictDeclined)
@@ -86,7 +86,7 @@ func TestI12_KeysGoAfterTheirWindowAndNeverWhileThePaymentIsOpen(t *testing.T) {
 
 func TestI12_TheKeyOfAPaymentThatWasOpenForLongAnswersForADayAfterItsAnswer(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	late := fixture.Accept(t, d.App)
 	d.SetNow(t, 2*window)
 	settle.Charge(t, d.App, view(late), payment.VerdictDeclined)
@@ -101,7 +101,7 @@ func TestI12_TheKeyOfAPaymentThatWasOpenForLongAnswersForADayAfterItsAnswer(t *t
 // No code makes such a key. One that a fault leaves behind must not stay for ever.
 func TestI12_AKeyWithoutAnAnswerGoesWhenItsPaymentHasBeenFinalForADay(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	declined := fixture.Accept(t, d.App)
 	settle.Charge(t, d.App, view(declined), payment.VerdictDeclined)
 	_, err := d.Owner.Exec(t.Context(), `ALTER TABLE idempotency_key DISABLE TRIGGER a_stored_answer_stays;
@@ -114,7 +114,7 @@ func TestI12_AKeyWithoutAnAnswerGoesWhenItsPaymentHasBeenFinalForADay(t *testing
 // What was answered by a version that kept no time of it goes with its window.
 func TestO8_I12_AnAnswerWithoutATimeIsAsOldAsItsKey(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	captured := fixture.Accept(t, d.App)
 	settle.Charge(t, d.App, view(captured), payment.VerdictCaptured)
 	_, err := d.Owner.Exec(t.Context(), `ALTER TABLE idempotency_key DISABLE TRIGGER a_stored_answer_stays;
@@ -126,7 +126,7 @@ func TestO8_I12_AnAnswerWithoutATimeIsAsOldAsItsKey(t *testing.T) {
 
 func TestI12_KeysOfOpenPaymentsDoNotStandInFrontOfOthers(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	reserveMany(t, d, "open", 1100, false)
 	reserveMany(t, d, "final", 1100, true)
 	d.SetNow(t, 2*window)
@@ -136,7 +136,7 @@ func TestI12_KeysOfOpenPaymentsDoNotStandInFrontOfOthers(t *testing.T) {
 
 func TestI12_SeveralSweepersShareTheWorkAndHoldUpNobody(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	entries := reserveMany(t, d, "k", 3000, true)
 	d.SetNow(t, 2*window)
 	holder, err := d.App.Begin(t.Context())
@@ -160,7 +160,7 @@ func TestI12_SeveralSweepersShareTheWorkAndHoldUpNobody(t *testing.T) {
 
 func TestI12_ASweptKeyIsFreeAgain(t *testing.T) {
 	t.Parallel()
-	d := testkit.NewDatabase(t)
+	d := newDatabase(t)
 	first := reserveMany(t, d, "k", 1, true)[0]
 	d.SetNow(t, 2*window)
 	require.Equal(t, 1, sweep(t, d))
