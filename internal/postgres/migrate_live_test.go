@@ -57,7 +57,6 @@ func TestO8_PaymentsGoOnWhileATableInUseIsMigrated(t *testing.T) {
 		{17, "payment"},
 		{18, "operation"},
 		{19, "idempotency_key"},
-		{20, "operation"}, // constraints are validated: that waits for nobody
 	} {
 		t.Run(fmt.Sprintf("from %d", c.from), func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +75,7 @@ func TestO8_PaymentsGoOnWhileATableInUseIsMigrated(t *testing.T) {
 				write(t, writer, c.table)
 			}
 			write(t, writer, c.table)
-			require.Equal(t, c.from != 20, waited)
+			require.True(t, waited, "it met the writer")
 
 			require.NoError(t, long.Rollback(t.Context()))
 			require.NoError(t, <-migrated)
