@@ -18,6 +18,9 @@ import (
 //go:embed charges.sql
 var chargesSQL string
 
+//go:embed refunds.sql
+var refundsSQL string
+
 //go:embed guesses.sql
 var guessesSQL string
 
@@ -39,10 +42,29 @@ type charge struct {
 	State                        payment.State
 	Minor                        int64
 	Currency                     money.Currency
+	Refunded                     int64       // in minor units: what has not failed
 	GivenBack                    []uuid.UUID // operations of its cases
 }
 
 func (c charge) captured() bool { return c.State == payment.StateCaptured }
+
+// refund is one as payonce's database holds it. Without a reference it is no client's
+// but gives back what a case is about.
+type refund struct {
+	ID, Payment uuid.UUID // ID is its operation's
+	Reference   string
+	State       payment.OperationState
+	Minor       int64
+	Currency    money.Currency
+	Owed        int64 // what its entries take from what the merchant is owed
+}
+
+func (r refund) succeeded() bool { return r.State == payment.OperationSucceeded }
+
+// counts reports whether the refund's money is not free to be refunded again.
+func (r refund) counts() bool {
+	return r.State != payment.OperationFailed && r.State != payment.OperationCanceled
+}
 
 // balance is the sum of one account's entries.
 type balance struct {
@@ -73,7 +95,10 @@ type bill struct {
 // findings are what everyone says, before anybody is believed.
 type findings struct {
 	accepted map[uuid.UUID]order // what clients were answered
+	answered map[uuid.UUID]call  // and of refunds
+	canceled map[uuid.UUID]bool  // and of cancels that succeeded
 	charges  map[uuid.UUID]charge
+	refunds  map[uuid.UUID]refund
 	guesses  int
 	balances []balance
 	told     []told
@@ -88,12 +113,11 @@ type findings struct {
 // audit compares what the providers, the topics and billing say with what payonce
 // says.
 func (s *stage) audit(ctx context.Context, l *load) (Report, error) {
-	f := findings{accepted: l.accepted}
+	f := findings{accepted: l.accepted, answered: l.refunds, canceled: l.canceled}
 	if err := s.readCharges(ctx, &f); err != nil {
 		return Report{}, err
 	}
-	final := func(id uuid.UUID) bool { return f.charges[id].State.Final() }
-	if err := s.replayFinals(ctx, l, final); err != nil {
+	if err := s.replayFinals(ctx, l, &f); err != nil {
 		return Report{}, err
 	}
 	if err := s.readBooks(ctx, &f); err != nil {
@@ -113,7 +137,9 @@ func (s *stage) audit(ctx context.Context, l *load) (Report, error) {
 		f.oracles = append(f.oracles, oracle)
 	}
 	r := f.judge()
-	r.Requests, r.unequalAnswers = int(l.requests.Load()), l.unequal
+	r.Requests = int(l.requests.Load())
+	r.unequalAnswers += l.unequal
+	r.tooLate, r.refusedRefunds = l.tooLate, l.refused
 	return r, nil
 }
 
@@ -125,6 +151,14 @@ func (s *stage) readCharges(ctx context.Context, f *findings) error {
 	f.charges = make(map[uuid.UUID]charge, len(charges))
 	for _, c := range charges {
 		f.charges[c.Payment] = c
+	}
+	refunds, err := list[refund](ctx, s.pool, refundsSQL)
+	if err != nil {
+		return err
+	}
+	f.refunds = make(map[uuid.UUID]refund, len(refunds))
+	for _, r := range refunds {
+		f.refunds[r.ID] = r
 	}
 	return nil
 }

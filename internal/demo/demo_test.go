@@ -45,14 +45,16 @@ func TestEveryPromiseHoldsWhileServicesAreKilledAndProvidersFail(t *testing.T) {
 	require.Equal(t, payments, r.Accepted)
 	require.Equal(t, r.Captured, r.ProviderCharges)
 	require.Greater(t, r.Requests, payments)
+	require.Positive(t, r.Refunds, out)
+	require.Positive(t, r.Canceled, out)
 
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var told map[string]any
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &told))
-	require.Len(t, told, 14)
+	require.Len(t, told, 19)
 	for _, field := range []string{
 		"accepted", "requests", "captured", "failed", "unknown_open", "sends", "takeovers", "provider_charges", "double_charges", "lost",
-		"ledger_sum", "events_published", "billed", "seconds",
+		"ledger_sum", "events_published", "events_invalid", "billed", "seconds", "canceled", "refunds", "double_refunds", "lost_refunds",
 	} {
 		require.Contains(t, told, field)
 	}

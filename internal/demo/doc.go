@@ -2,12 +2,12 @@
 //
 //	PostgreSQL, Kafka, two simulated providers, billing ── built for it, or given
 //	  └─ intake, relays, workers, reconciler ── some of them killed
-//	       └─ thousands of payments, repeated ──> audit ──> Report
+//	       └─ thousands of payments, repeated, some canceled, some refunded ──> audit ──> Report
 //
 // Its promise: it believes nobody. What happened is read from the providers'
 // oracle, from the topics and from billing's own database, and compared with what
 // payonce says. A provider that lies about its capabilities (the sabotage) must
-// make it report double charges, so that a clean report means something.
+// make it report double charges and refunds, so that a clean report means something.
 package demo
 
 import (
@@ -100,15 +100,20 @@ func (s *stage) perform(ctx context.Context) (Report, error) {
 	began := time.Now()
 	relent := s.beginChaos(ctx)
 	defer relent()
-	load, err := s.load(ctx)
-	if err != nil {
+	load := newLoad(s.options.Payments)
+	defer load.client.CloseIdleConnections()
+	var leave func()
+	load.beside, leave = s.beginAmending(ctx)
+	defer leave()
+	if err := s.load(ctx, load); err != nil {
 		return Report{}, err
 	}
 	loaded := time.Since(began)
-	if err := s.awaitFinal(ctx); err != nil {
+	if err := s.awaitFinal(ctx, load); err != nil {
 		return Report{}, err
 	}
 	took := time.Since(began)
+	leave()
 	relent()
 	s.progress.end()
 	if err := s.parts.intact(ctx); err != nil {

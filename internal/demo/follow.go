@@ -22,19 +22,21 @@ func (s *stage) follow(ctx context.Context) {
 	}
 }
 
-// awaitFinal waits until every payment's outcome is told, or until none was told
-// for openPatience: what is open then stands in the report.
-func (s *stage) awaitFinal(ctx context.Context) error {
+// awaitFinal waits until every outcome is told, of payments and of refunds, or until
+// none was told for openPatience: what is open then stands in the report.
+func (s *stage) awaitFinal(ctx context.Context, l *load) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
 	most, since := 0, time.Now()
 	for {
-		final := s.witness.finals()
-		s.progress.show(final)
-		if final > most {
-			most, since = final, time.Now()
+		coming := s.amending.coming.Load() // before their refunds are counted
+		payments, refunds := s.witness.finals(), s.witness.finalRefunds()
+		s.progress.show(payments)
+		if payments+refunds > most {
+			most, since = payments+refunds, time.Now()
 		}
-		if final >= s.options.Payments || time.Since(since) > openPatience {
+		all := payments >= s.options.Payments && coming == 0 && refunds >= l.refundsTaken()
+		if all || time.Since(since) > openPatience {
 			return nil
 		}
 		select {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // judge counts what agrees and what does not. It looks at nothing but the findings.
@@ -15,6 +16,8 @@ func (f *findings) judge() Report {
 	r := Report{Takeovers: f.Takeovers, guesses: f.guesses}
 	f.judgePayments(&r)
 	f.judgeProviders(&r)
+	f.judgeRefunds(&r)
+	f.judgeRefunded(&r)
 	f.judgeBooks(&r)
 	f.judgeEvents(&r)
 	f.judgeBills(&r)
@@ -31,6 +34,9 @@ func (f *findings) judgePayments(r *Report) {
 			r.Lost++
 		case c.captured():
 			r.Captured++
+		case c.State == payment.StateCanceled:
+			r.Canceled++
+			r.Failed++
 		case c.State.Final():
 			r.Failed++
 		default:
@@ -40,6 +46,11 @@ func (f *findings) judgePayments(r *Report) {
 	for id := range f.charges {
 		if _, known := f.accepted[id]; !known {
 			r.untold++
+		}
+	}
+	for id := range f.canceled {
+		if f.charges[id].State != payment.StateCanceled {
+			r.unequalAnswers++
 		}
 	}
 }
@@ -70,18 +81,31 @@ func (f *findings) judgeProviders(r *Report) {
 			refunded := asked[refund.String()].Refunded
 			stand, r.ProviderCharges = stand-refunded, r.ProviderCharges-refunded
 		}
-		if (stand > 0) != c.captured() {
+		if (stand > 0) != c.captured() || (c.State == payment.StateCanceled && counts.Charged > 0) {
 			r.disagreements++
 		}
+	}
+	f.take(held)
+	r.wrongTotals = nonZero(held)
+}
+
+// take takes what we say that providers hold from what they hold: what was captured and
+// not refunded.
+func (f *findings) take(held map[money.Currency]int64) {
+	for _, c := range f.charges {
 		if c.captured() {
 			held[c.Currency] -= c.Minor
 		}
 	}
-	r.wrongTotals = nonZero(held)
+	for _, back := range f.refunds {
+		if back.Reference != "" && back.succeeded() {
+			held[back.Currency] += back.Minor
+		}
+	}
 }
 
 // judgeBooks looks at each balance. Per currency the entries sum to zero, each
-// merchant is owed what was captured for it and nothing else, and nothing is left in
+// merchant is owed what was captured for it and not refunded, and nothing is left in
 // suspense.
 func (f *findings) judgeBooks(r *Report) {
 	type account struct {
@@ -101,7 +125,12 @@ func (f *findings) judgeBooks(r *Report) {
 			owed[account{payable(c.Merchant), c.Currency}] += c.Minor
 		}
 	}
-	r.wrongBalances = nonZero(sums) + nonZero(owed)
+	for _, back := range f.refunds {
+		if back.Reference != "" && back.succeeded() {
+			owed[account{payable(f.charges[back.Payment].Merchant), back.Currency}] -= back.Minor
+		}
+	}
+	r.wrongBalances += nonZero(sums) + nonZero(owed)
 }
 
 // payable is the account of what a merchant is owed (L1).

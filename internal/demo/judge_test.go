@@ -13,8 +13,8 @@ import (
 // sound is what everyone says when one payment was captured and one was declined.
 func sound() (f findings, captured, declined charge) {
 	shop := uuid.New()
-	captured = charge{uuid.New(), uuid.New(), shop, payment.StateCaptured, 1000, "TRY", nil}
-	declined = charge{uuid.New(), uuid.New(), shop, payment.StateFailed, 500, "TRY", nil}
+	captured = charge{uuid.New(), uuid.New(), shop, payment.StateCaptured, 1000, "TRY", 0, nil}
+	declined = charge{uuid.New(), uuid.New(), shop, payment.StateFailed, 500, "TRY", 0, nil}
 	asked, took, refused := uuid.New(), uuid.New(), uuid.New()
 	return findings{
 		accepted: map[uuid.UUID]order{captured.Payment: {}, declined.Payment: {}},
@@ -53,11 +53,12 @@ func TestASoundRunKeepsEveryPromise(t *testing.T) {
 func TestU7_WhatACaseGaveBackDoesNotStand(t *testing.T) {
 	t.Parallel()
 	f, _, declined := sound()
-	refund := uuid.New()
-	declined.GivenBack = []uuid.UUID{refund}
+	back := uuid.New()
+	declined.GivenBack = []uuid.UUID{back}
 	f.charges[declined.Payment] = declined
 	f.oracles[0].References[declined.Operation.String()] = pspsim.Counts{Charged: 1}
-	f.oracles[0].References[refund.String()] = pspsim.Counts{Refunded: 1}
+	f.oracles[0].References[back.String()] = pspsim.Counts{Refunded: 1}
+	f.refunds = map[uuid.UUID]refund{back: {back, declined.Payment, "", payment.OperationSucceeded, 500, "TRY", 0}}
 	f.oracles[0].Totals["TRY"] = pspsim.Total{Charged: 1500, Refunded: 500}
 	require.Empty(t, f.judge().Broken())
 	f.balances = append(f.balances, balance{"provider:card:suspense", "TRY", -500}, balance{"provider:card:clearing", "TRY", 500})

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,14 +30,33 @@ const (
 	requestPatience = 15 * time.Second
 )
 
-// load is what the callers did and got.
+// load is what the clients did and got.
 type load struct {
+	client   *http.Client
+	beside   func(func(context.Context) error) // runs what a client does beside the callers
 	requests atomic.Int64
+
 	mu       sync.Mutex
 	accepted map[uuid.UUID]order
 	byKey    map[string]uuid.UUID
-	unequal  int // repeats that were answered with another payment
+	canceled map[uuid.UUID]bool // payments that a client was told to be canceled
+	tooLate  int                // cancels that were refused
+	refunds  map[uuid.UUID]call // refunds that a client was answered, and its request
+	named    map[string]uuid.UUID
+	refused  int // requests for more than was left
+	unequal  int // repeats that were answered with something else
 }
+
+func newLoad(payments int) *load {
+	return &load{
+		client:   newClient(),
+		accepted: make(map[uuid.UUID]order, payments), byKey: make(map[string]uuid.UUID, payments),
+		canceled: map[uuid.UUID]bool{}, refunds: map[uuid.UUID]call{}, named: map[string]uuid.UUID{},
+	}
+}
+
+// call is one request of a client, which is repeated under its key.
+type call struct{ account, key, path, body string }
 
 type reply struct {
 	status   int
@@ -47,19 +65,14 @@ type reply struct {
 }
 
 // load posts all payments and returns once each has been answered.
-func (s *stage) load(ctx context.Context) (*load, error) {
-	l := &load{accepted: make(map[uuid.UUID]order, s.options.Payments), byKey: make(map[string]uuid.UUID, s.options.Payments)}
-	client := newClient()
-	defer client.CloseIdleConnections()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+func (s *stage) load(ctx context.Context, l *load) error {
 	work := make(chan int)
 	var calling, showing sync.WaitGroup
 	for range callers {
 		calling.Go(func() {
 			for i := range work {
-				if err := s.pay(ctx, client, l, s.order(i)); err != nil {
-					cancel(err)
+				if err := s.pay(ctx, l, s.order(i)); err != nil {
+					s.fail(err)
 					return
 				}
 				s.progress.posted.Add(1)
@@ -78,7 +91,7 @@ func (s *stage) load(ctx context.Context) (*load, error) {
 	calling.Wait()
 	posted()
 	showing.Wait()
-	return l, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 func newClient() *http.Client {
@@ -88,57 +101,92 @@ func newClient() *http.Client {
 	}
 }
 
-// pay wants one payment, like a client that is not sure of its answers.
-func (s *stage) pay(ctx context.Context, client *http.Client, l *load, o order) error {
+// pay wants one payment, like a client that is not sure of its answers and may not be
+// sure of its wish either.
+func (s *stage) pay(ctx context.Context, l *load, o order) error {
 	failed := make([]error, 1+o.doubled)
 	var asking sync.WaitGroup
 	for i := range failed {
-		asking.Go(func() { failed[i] = s.post(ctx, client, l, o) })
+		asking.Go(func() { failed[i] = s.post(ctx, l, o) })
 	}
 	asking.Wait()
 	err := errors.Join(failed...)
 	if err == nil && o.repeated {
-		err = s.post(ctx, client, l, o)
+		err = s.post(ctx, l, o)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	id := l.paymentOf(o)
+	if len(o.refunds) > 0 {
+		l.beside(func(ctx context.Context) error { return s.giveBack(ctx, l, id, o) })
+	}
+	switch {
+	case o.canceled && o.hesitates == 0:
+		return s.cancel(ctx, l, id, o)
+	case o.canceled:
+		l.beside(func(ctx context.Context) error { return s.cancel(ctx, l, id, o) })
+	}
+	return nil
 }
 
-// post sends a request until it is answered, with the same key each time.
-func (s *stage) post(ctx context.Context, client *http.Client, l *load, o order) error {
+func (s *stage) post(ctx context.Context, l *load, o order) error {
+	r, err := s.insist(ctx, l, o.call)
+	switch {
+	case err != nil:
+		return err
+	case r.status == http.StatusAccepted || r.status == http.StatusCreated:
+		return l.note(o, r)
+	default:
+		return r.unexpected(o.call)
+	}
+}
+
+// insist sends a request until it is answered for good, with the same key each time.
+func (s *stage) insist(ctx context.Context, l *load, c call) (reply, error) {
 	for range retriesMax {
-		r, err := s.request(ctx, client, l, o)
+		r, err := s.request(ctx, l, c)
 		switch {
 		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err == nil && (r.status == http.StatusAccepted || r.status == http.StatusCreated):
-			return l.note(o, r)
-		case err == nil && !mayRetry(r.status):
-			return fmt.Errorf("request %s: status %d: %s", o.key, r.status, r.body)
+			return reply{}, context.Cause(ctx)
+		case err == nil && !r.mayRetry():
+			return r, nil
 		}
 		select {
 		case <-time.After(retryPause):
 		case <-ctx.Done():
 		}
 	}
-	return fmt.Errorf("request %s was not answered in %d tries", o.key, retriesMax)
+	return reply{}, fmt.Errorf("request %s was not answered in %d tries", c.key, retriesMax)
 }
 
 // mayRetry reports whether the same request may succeed later: another one with its
 // key is being worked on, there are too many, or the database is away.
-func mayRetry(status int) bool {
-	return status == http.StatusConflict || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
+func (r reply) mayRetry() bool {
+	switch {
+	case r.status == http.StatusTooManyRequests || r.status >= http.StatusInternalServerError:
+		return true
+	case r.status != http.StatusConflict:
+		return false
+	}
+	var problem struct{ Retryable bool }
+	return json.Unmarshal(r.body, &problem) == nil && problem.Retryable
 }
 
-func (s *stage) request(ctx context.Context, client *http.Client, l *load, o order) (reply, error) {
+func (r reply) unexpected(c call) error {
+	return fmt.Errorf("request %s to %s: status %d: %s", c.key, c.path, r.status, r.body)
+}
+
+func (s *stage) request(ctx context.Context, l *load, c call) (reply, error) {
 	l.requests.Add(1)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.httpAddr+"/v1/payments", strings.NewReader(o.body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.httpAddr+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return reply{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+s.apiKeys[o.account])
-	request.Header.Set("Idempotency-Key", o.key)
+	request.Header.Set("Authorization", "Bearer "+s.apiKeys[c.account])
+	request.Header.Set("Idempotency-Key", c.key)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
+	response, err := l.client.Do(request)
 	if err != nil {
 		return reply{}, err
 	}
@@ -163,36 +211,8 @@ func (l *load) note(o order, r reply) error {
 	return nil
 }
 
-// replaysMax is how many final payments are asked for once more.
-const replaysMax = 100
-
-// replayFinals asks again for some payments that are final, twice each, and counts
-// those that were not answered with the stored answer, byte for byte.
-func (s *stage) replayFinals(ctx context.Context, l *load, final func(uuid.UUID) bool) error {
-	client := newClient()
-	defer client.CloseIdleConnections()
-	asked := 0
-	for id, o := range l.accepted {
-		if !final(id) {
-			continue
-		}
-		if asked++; asked > replaysMax {
-			break
-		}
-		first, err := s.request(ctx, client, l, o)
-		if err != nil {
-			return err
-		}
-		second, err := s.request(ctx, client, l, o)
-		if err != nil {
-			return err
-		}
-		if !first.stored() || !second.stored() || !bytes.Equal(first.body, second.body) {
-			l.unequal++
-		}
-	}
-	return nil
+func (l *load) paymentOf(o order) uuid.UUID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byKey[o.key]
 }
-
-// stored reports whether the reply is the answer that was kept for repeats.
-func (r reply) stored() bool { return r.replayed && r.status == http.StatusCreated }

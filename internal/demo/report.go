@@ -25,10 +25,14 @@ type Report struct {
 	EventsInvalid   int     `json:"events_invalid"`   // of them, those that break their published schema
 	Billed          int     `json:"billed"`           // rows in billing's database
 	Seconds         float64 `json:"seconds"`          // first request to last outcome told
+	Canceled        int     `json:"canceled"`         // of Failed, those that a client canceled
+	Refunds         int     `json:"refunds"`          // of those that clients were answered, refunds that took place
+	DoubleRefunds   int     `json:"double_refunds"`   // references under which money went back more than once
+	LostRefunds     int     `json:"lost_refunds"`     // refunds that clients were answered and that are not there
 
 	loadSeconds    float64 // first request to last answer
-	untold         int     // payments that exist and that no client was told of
-	disagreements  int     // payments that provider and payonce see differently
+	untold         int     // payments and refunds that exist and that no client was told of
+	disagreements  int     // payments and refunds that provider and payonce see differently
 	wrongTotals    int     // currencies in which the providers hold another sum
 	guesses        int     // final charges without evidence
 	wrongBalances  int     // accounts and currencies that do not add up
@@ -38,6 +42,10 @@ type Report struct {
 	disorderly     int // payments whose events came out of order
 	wrongBills     int // rows of billing that match no captured payment
 	unequalAnswers int
+	openRefunds    int // not final when the demo ended
+	wrongRefunded  int // currencies in which the providers gave back another sum
+	tooLate        int // cancels that were refused
+	refusedRefunds int // as more than was left
 }
 
 // promise is one line of the report.
@@ -51,19 +59,23 @@ func (r Report) promises() []promise {
 	return []promise{
 		{
 			"P1", "no double charge",
-			fmt.Sprintf("%d charged twice; %d charges stand at the providers for %d captured", r.DoubleCharges, r.ProviderCharges, r.Captured),
-			r.DoubleCharges == 0 && r.ProviderCharges == r.Captured && r.wrongTotals == 0,
+			fmt.Sprintf("%d charged twice; %d charges stand at the providers for %d captured; %d refunded twice",
+				r.DoubleCharges, r.ProviderCharges, r.Captured, r.DoubleRefunds),
+			r.movedOnce(),
 		},
 		{
-			"P2", "no lost payment", fmt.Sprintf("%d accepted, %d lost, %d still open", r.Accepted, r.Lost, r.UnknownOpen),
-			r.Lost == 0 && r.UnknownOpen == 0,
+			"P2", "no lost payment",
+			fmt.Sprintf("%d accepted, %d lost, %d still open; of refunds %d lost, %d open",
+				r.Accepted, r.Lost, r.UnknownOpen, r.LostRefunds, r.openRefunds),
+			r.Lost == 0 && r.UnknownOpen == 0 && r.LostRefunds == 0 && r.openRefunds == 0,
 		},
 		{
 			"P3", "no guess", fmt.Sprintf("%d final without evidence; %d disagree with the provider", r.guesses, r.disagreements),
 			r.guesses == 0 && r.disagreements == 0,
 		},
 		{
-			"P4", "books balance", fmt.Sprintf("entries sum to %d; %d balances are not what was captured", r.LedgerSum, r.wrongBalances),
+			"P4", "books balance",
+			fmt.Sprintf("entries sum to %d; %d balances are not what was captured and refunded", r.LedgerSum, r.wrongBalances),
 			r.LedgerSum == 0 && r.wrongBalances == 0,
 		},
 		{
@@ -75,10 +87,15 @@ func (r Report) promises() []promise {
 		},
 		{
 			"P6", "the second request gets the first one's answer",
-			fmt.Sprintf("%d requests, %d answered differently, %d payments untold", r.Requests, r.unequalAnswers, r.untold),
+			fmt.Sprintf("%d requests, %d answered differently, %d untold", r.Requests, r.unequalAnswers, r.untold),
 			r.unequalAnswers == 0 && r.untold == 0,
 		},
 	}
+}
+
+// movedOnce: charges and refunds took place once each, and for what we say.
+func (r Report) movedOnce() bool {
+	return r.DoubleCharges == 0 && r.ProviderCharges == r.Captured && r.wrongTotals == 0 && r.DoubleRefunds == 0 && r.wrongRefunded == 0
 }
 
 // Broken lists the ids of the promises that were not kept.
@@ -95,6 +112,8 @@ func (r Report) Broken() []string {
 func (r Report) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%d payments in %d requests: %d captured, %d failed, %d open; %d requests at the providers, %d leases taken over\n",
 		r.Accepted, r.Requests, r.Captured, r.Failed, r.UnknownOpen, r.Sends, r.Takeovers)
+	fmt.Fprintf(out, "%d refunds took place, %d requests for more than was left were refused; %d payments canceled, %d cancels came too late\n",
+		r.Refunds, r.refusedRefunds, r.Canceled, r.tooLate)
 	fmt.Fprintf(out, "accepted in %.1f s (%.0f/s), all final after %.1f s\n\n", r.loadSeconds, float64(r.Accepted)/r.loadSeconds, r.Seconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range r.promises() {

@@ -47,6 +47,7 @@ type stage struct {
 	apiKeys   map[string]string // by account
 	merchants []uuid.UUID
 	witness   *witness
+	amending  amending
 	closers   []func() // in the order in which things were started
 }
 

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
@@ -24,8 +25,16 @@ type witness struct {
 	mu      sync.Mutex
 	order   map[uuid.UUID][]uuid.UUID // by payment: event ids on the events topic, first deliveries
 	seen    map[uuid.UUID]int         // event id, on either topic: how often
-	final   map[uuid.UUID]bool        // payments of which a final outcome was told
+	final   map[uuid.UUID]*final      // payments, of which a final outcome was told or is waited for
+	told    int                       // of them, those of which it was told
+	refunds map[uuid.UUID]bool        // refunds of which a final outcome was told
 	invalid map[uuid.UUID]bool        // events that break their published schema
+}
+
+// final is the first final outcome of a payment.
+type final struct {
+	is      event.Type // empty while it is waited for
+	arrives chan struct{}
 }
 
 func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*witness, error) {
@@ -41,7 +50,8 @@ func startWitness(ctx context.Context, brokers []string, topics event.Topics) (*
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w := &witness{
 		client: client, schemas: schemas, cancel: cancel,
-		order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}, final: map[uuid.UUID]bool{}, invalid: map[uuid.UUID]bool{},
+		order: map[uuid.UUID][]uuid.UUID{}, seen: map[uuid.UUID]int{}, invalid: map[uuid.UUID]bool{},
+		final: map[uuid.UUID]*final{}, refunds: map[uuid.UUID]bool{},
 	}
 	w.done.Go(func() {
 		for running.Err() == nil {
@@ -78,8 +88,41 @@ func (w *witness) note(r *kgo.Record, outcome bool) {
 	}
 	switch received.Type {
 	case event.PaymentCaptured, event.PaymentFailed, event.PaymentCanceled:
-		w.final[received.Key] = true
+		w.noteOutcome(received.Key, received.Type)
+	case event.RefundCompleted, event.RefundFailed:
+		var told struct{ RefundID uuid.UUID }
+		if json.Unmarshal(r.Value, &told) == nil {
+			w.refunds[told.RefundID] = true
+		}
 	default:
+	}
+}
+
+func (w *witness) noteOutcome(id uuid.UUID, is event.Type) {
+	if f := w.outcome(id); f.is == "" {
+		f.is = is
+		w.told++
+		close(f.arrives)
+	}
+}
+
+func (w *witness) outcome(id uuid.UUID) *final {
+	if w.final[id] == nil {
+		w.final[id] = &final{arrives: make(chan struct{})}
+	}
+	return w.final[id]
+}
+
+// awaitOutcome waits until it was told how a payment ended.
+func (w *witness) awaitOutcome(ctx context.Context, id uuid.UUID) (captured bool, err error) {
+	w.mu.Lock()
+	f := w.outcome(id)
+	w.mu.Unlock()
+	select {
+	case <-f.arrives:
+		return f.is == event.PaymentCaptured, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
 	}
 }
 
@@ -87,7 +130,14 @@ func (w *witness) note(r *kgo.Record, outcome bool) {
 func (w *witness) finals() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.final)
+	return w.told
+}
+
+// finalRefunds is of how many refunds it was told how they ended.
+func (w *witness) finalRefunds() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.refunds)
 }
 
 // await waits until as many different events as told have been seen.
