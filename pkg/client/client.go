@@ -8,8 +8,7 @@
 // that nobody here knows (ErrUnresolved).
 //
 // Requests are repeated for as long as that can help, always under the intent's own
-// key. net/http repeats a POST with an Idempotency-Key by itself when a reused
-// connection breaks; that is harmless here, because it is the same key.
+// key, and by this package alone: net/http is kept from repeating them.
 package client
 
 import (

@@ -12,8 +12,12 @@ import (
 type Option func(*Client)
 
 // WithTransport sends requests through a transport of the caller's, for its own
-// certificates, proxies or traces. It must not repeat requests under other keys, and
-// must not write the header Authorization anywhere.
+// certificates, proxies or traces.
+//
+// It must send each request once. If it repeats one (a retry, a hedge), the client
+// hears only the last answer, and a refusal in that may stand beside a payment that
+// the first one made: the client would say that nothing was taken on. It must not
+// write the header Authorization anywhere.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(c *Client) { c.http.Transport = transport }
 }

@@ -46,6 +46,11 @@ func (c *Client) request(ctx context.Context, call call) (*http.Request, error) 
 	if err != nil {
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
+	// net/http sends a request with an Idempotency-Key again by itself when a reused
+	// connection breaks, unless it cannot get the body back. We must know of each one:
+	// the first is carried out, its answer is lost, the second meets a revoked API key,
+	// and the 401 would look like the only answer there was.
+	request.GetBody = nil
 	c.sign(request)
 	request.Header.Set("Accept", "application/json, application/problem+json")
 	if call.body != nil {
