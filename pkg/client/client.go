@@ -4,8 +4,8 @@
 //
 // Its promise: one Intent is one payment, however often it is sent, and no error of
 // this package means that a payment failed. A payment has failed when its State says
-// so. An error says either that nothing was taken on (ProblemError, ConflictError), or
-// that nobody here knows (ErrUnresolved).
+// so. An error says that nothing was taken on (ProblemError, ConflictError), that
+// another request was (KeyReusedError), or that nobody here knows (ErrUnresolved).
 //
 // Requests are repeated for as long as that can help, always under the intent's own
 // key, and by this package alone: net/http is kept from repeating them.

@@ -40,7 +40,10 @@ func pay(ctx context.Context, stored string) error {
 		InvoiceID: "INV-1001", PaymentType: "order", Amount: amount, PaymentMethod: "tok_visa",
 	})
 	conflict, taken := errors.AsType[*client.ConflictError](err)
+	reused, changed := errors.AsType[*client.KeyReusedError](err)
 	switch {
+	case changed:
+		fmt.Println("this order has a payment as it was first sent, with other", reused.DifferingFields)
 	case errors.Is(err, client.ErrUnresolved):
 		fmt.Println("being checked; later again, with the intent of the order's row")
 	case taken:

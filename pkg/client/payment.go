@@ -68,9 +68,10 @@ type Receipt struct {
 // whichever it is. A final payment may have failed; Receipt.Payment.State says so,
 // and no error does.
 //
-// Errors: *ProblemError and *ConflictError, nothing was taken on; ErrUnresolved, nobody
-// here knows, ask again with the same intent. When ctx ends the answer is
-// ErrUnresolved as soon as a request was sent.
+// Errors: *KeyReusedError, the intent has a payment of another request;
+// ErrUnresolved, nobody here knows, ask again with the same intent; *ConflictError and
+// any other *ProblemError, nothing was taken on. Look for them in this order. When ctx
+// ends the answer is ErrUnresolved as soon as a request was sent.
 func (c *Client) Submit(ctx context.Context, intent *Intent, request PaymentRequest) (Receipt, error) {
 	if err := intent.check(); err != nil {
 		return Receipt{}, err

@@ -56,6 +56,8 @@ func (c call) conclude(err error) error {
 	}
 	problem, refused := err.(*ProblemError) //nolint:errorlint // a wrapped one was not the last word
 	switch {
+	case refused && problem.reused():
+		return &KeyReusedError{Intent: c.intent, DifferingFields: problem.DifferingFields, problem: problem}
 	case refused && problem.conflict():
 		return &ConflictError{Payment: problem.Payment, Refund: problem.Refund, problem: problem}
 	case refused && problem.conclusive():

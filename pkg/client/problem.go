@@ -24,7 +24,8 @@ var (
 )
 
 // ProblemError is a refusal by payonce (RFC 9457): this request was not carried out, and
-// nothing of it was stored.
+// nothing of it was stored. A *KeyReusedError and a *ConflictError hold one, too, and
+// say what was stored before.
 type ProblemError struct {
 	Type      string `json:"type"`
 	Title     string `json:"title"`
@@ -63,12 +64,15 @@ func (p *ProblemError) Error() string {
 // (a revoked API key, a limit, an expired key).
 func (p *ProblemError) conclusive() bool {
 	switch p.Name() {
-	case "idempotency-key-reused", "refund-exceeds-captured":
+	case "refund-exceeds-captured":
 		return true
 	default:
 		return p.conflict()
 	}
 }
+
+// reused reports whether the key stands for a request that was taken on.
+func (p *ProblemError) reused() bool { return p.Name() == "idempotency-key-reused" }
 
 // conflict reports whether the problem brings what stands in the way.
 func (p *ProblemError) conflict() bool { return p.Payment != nil || p.Refund != nil }
@@ -88,6 +92,25 @@ func (e *ConflictError) Error() string { return e.problem.Error() }
 
 // Unwrap returns the *ProblemError.
 func (e *ConflictError) Unwrap() error { return e.problem }
+
+// KeyReusedError says that a request with other values was taken on under the intent:
+// it has its payment, cancel or refund. Nothing came of this request, and none of
+// another intent may take its place: ask with the values of the first one, or look for
+// the invoice. errors.As to *ProblemError works.
+type KeyReusedError struct {
+	Intent          *Intent
+	DifferingFields []string // what the first request had otherwise
+	problem         *ProblemError
+}
+
+// Error implements error.
+func (e *KeyReusedError) Error() string {
+	return fmt.Sprintf("intent %s: another request was taken on under it, with other %s: %s",
+		e.Intent, strings.Join(e.DifferingFields, ", "), e.problem)
+}
+
+// Unwrap returns the *ProblemError.
+func (e *KeyReusedError) Unwrap() error { return e.problem }
 
 // UnresolvedError is ErrUnresolved with what is needed to go on.
 type UnresolvedError struct {

@@ -101,9 +101,10 @@ func (a answer) judge(call call) try {
 
 // nothingDone reports whether the problem says that no payment came of its request,
 // nor can one be under way under the same key. 409 says that another request is at
-// work, and 5xx that the outcome of a commit may be lost.
+// work, 5xx that the outcome of a commit may be lost, and a reused key that an earlier
+// request was taken on.
 func (p *ProblemError) nothingDone() bool {
-	return p.Status < http.StatusInternalServerError && (p.Status != http.StatusConflict || !p.Retryable)
+	return p.Status < http.StatusInternalServerError && (p.Status != http.StatusConflict || !p.Retryable) && !p.reused()
 }
 
 func (a answer) replayed() bool { return a.header.Get("Idempotent-Replayed") == "true" }

@@ -169,6 +169,29 @@ func TestI9_AConflictBringsThePaymentThatStandsInTheWay(t *testing.T) {
 	require.Equal(t, "invoice-has-payment", problem.Name())
 }
 
+// The process dies after its request, and makes the deadline anew when it comes back.
+func TestI5_AnIntentWithAPaymentOfAnotherRequestIsNeverTakenForOneWithout(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	intent, request := client.NewIntent(), order(t, "INV-1", "10.00")
+	request.ChargeBefore = time.Now().Add(time.Hour)
+	s.meet(cutAfter)
+	dying := s.client(t, client.WithRetry(client.Retry{First: time.Millisecond, Longest: time.Millisecond}))
+	_, err := dying.Submit(t.Context(), intent, request)
+	require.ErrorIs(t, err, client.ErrUnresolved)
+
+	resumed, err := client.ParseIntent(intent.String())
+	require.NoError(t, err)
+	request.ChargeBefore = request.ChargeBefore.Add(time.Second)
+	_, err = s.client(t).Submit(t.Context(), resumed, request)
+	reused, ok := errors.AsType[*client.KeyReusedError](err)
+	require.True(t, ok, "%v", err)
+	require.Same(t, resumed, reused.Intent)
+	require.Equal(t, []string{"chargeBefore"}, reused.DifferingFields)
+	require.Contains(t, err.Error(), "taken on")
+	require.Equal(t, once, s.stored(t.Context(), t, "INV-1"))
+}
+
 func TestI5_AnotherRequestUnderAnIntentIsRefusedWithTheFieldsThatDiffer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -181,6 +204,9 @@ func TestI5_AnotherRequestUnderAnIntentIsRefusedWithTheFieldsThatDiffer(t *testi
 	require.True(t, ok, "%v", err)
 	require.Equal(t, []string{"amount"}, problem.DifferingFields)
 	require.NotErrorIs(t, err, client.ErrUnresolved)
+	s.meet(revoked)
+	_, err = c.Submit(t.Context(), intent, order(t, "INV-1", "10.01"))
+	require.ErrorIs(t, err, client.ErrUnresolved, "the intent has a payment")
 }
 
 func TestABrokenRequestNamesItsFieldsAndIsNotRepeated(t *testing.T) {
