@@ -37,8 +37,7 @@ EXECUTE FUNCTION guard_key_age();
 
 -- A key stands for something whole: whatever a caller commits, and whoever forgot to roll
 -- back. A poisoned key would answer each repeat with a payment that does not exist, for
--- ever. Two probes of an index at the commit, measured at 10 to 20 us a payment beside
--- the 420 us of its statements.
+-- ever. Two probes of an index at the commit.
 --
 -- A key that its own transaction took back is none, and the key of a cancel stands for
 -- its answer, which the same commit stores.
@@ -48,18 +47,15 @@ CREATE FUNCTION guard_key_resource() RETURNS trigger
 $$
 BEGIN
     IF NEW.route = 'payments' THEN
-        IF EXISTS (SELECT
-                   FROM public.payment_history h -- which refers to the payment
-                            JOIN public.operation o ON o.id = h.operation_id
-                   WHERE h.payment_id = NEW.resource_id
-                     AND h.event_id IS NOT NULL
-                     AND o.kind = 'charge') THEN
+        -- No join: planned while the tables are empty, it reads all operations for ever.
+        IF EXISTS (SELECT FROM public.operation o WHERE o.payment_id = NEW.resource_id AND o.kind = 'charge')
+            AND EXISTS (SELECT FROM public.payment_history h WHERE h.payment_id = NEW.resource_id AND h.event_id IS NOT NULL) THEN
             RETURN NULL;
         END IF;
-    ELSIF EXISTS (SELECT FROM public.operation o
-                  WHERE o.id = NEW.resource_id
-                    AND EXISTS (SELECT FROM public.payment_history h
-                                WHERE h.payment_id = o.payment_id AND h.operation_id = o.id AND h.event_id IS NOT NULL)) THEN
+    ELSIF EXISTS (SELECT FROM public.payment_history h
+                  WHERE h.payment_id = (SELECT o.payment_id FROM public.operation o WHERE o.id = NEW.resource_id)
+                    AND h.operation_id = NEW.resource_id
+                    AND h.event_id IS NOT NULL) THEN
         RETURN NULL;
     END IF;
     IF EXISTS (SELECT FROM public.idempotency_key k
