@@ -44,10 +44,10 @@ func pay(ctx context.Context, stored string) error {
 	switch {
 	case changed:
 		fmt.Println("this order has a payment as it was first sent, with other", reused.DifferingFields)
-	case errors.Is(err, client.ErrUnresolved):
-		fmt.Println("being checked; later again, with the intent of the order's row")
 	case taken:
 		fmt.Println("this invoice has a payment already:", conflict.Payment.State)
+	case errors.Is(err, client.ErrUnresolved):
+		fmt.Println("being checked; later again, with the intent of the order's row")
 	case err != nil:
 		return err // nothing was taken on
 	case !receipt.Payment.State.Final():

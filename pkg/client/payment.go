@@ -70,8 +70,9 @@ type Receipt struct {
 //
 // Errors: *KeyReusedError, the intent has a payment of another request;
 // ErrUnresolved, nobody here knows, ask again with the same intent; *ConflictError and
-// any other *ProblemError, nothing was taken on. Look for them in this order. When ctx
-// ends the answer is ErrUnresolved as soon as a request was sent.
+// any other *ProblemError, nothing was taken on. Look for them in this order; either
+// of the last two may be an ErrUnresolved's cause. When ctx ends the answer is
+// ErrUnresolved as soon as a request was sent.
 func (c *Client) Submit(ctx context.Context, intent *Intent, request PaymentRequest) (Receipt, error) {
 	if err := intent.check(); err != nil {
 		return Receipt{}, err

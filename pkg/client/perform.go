@@ -48,8 +48,8 @@ func (c *Client) perform(ctx context.Context, call call) error {
 }
 
 // conclude makes an error of the whole call of its last request's. A refusal speaks
-// for one request: of the ones before it, it proves something only when payonce has
-// looked at their key.
+// for one request and one moment. One before it that went unanswered may still be on
+// its way, and be taken on when it arrives.
 func (c call) conclude(err error) error {
 	if err == nil {
 		return nil
@@ -59,14 +59,12 @@ func (c call) conclude(err error) error {
 	case refused && problem.reused():
 		return &KeyReusedError{Intent: c.intent, DifferingFields: problem.DifferingFields, problem: problem}
 	case refused && problem.conflict():
-		return &ConflictError{Payment: problem.Payment, Refund: problem.Refund, problem: problem}
-	case refused && problem.conclusive():
-		return problem
-	case c.intent != nil && c.intent.asked.Load():
-		return &UnresolvedError{Intent: c.intent, Cause: err}
-	default:
-		return err
+		err = &ConflictError{Payment: problem.Payment, Refund: problem.Refund, problem: problem}
 	}
+	if c.intent != nil && c.intent.asked.Load() {
+		return &UnresolvedError{Intent: c.intent, Cause: err}
+	}
+	return err
 }
 
 func wait(ctx context.Context, pause time.Duration) error {

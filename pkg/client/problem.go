@@ -58,19 +58,6 @@ func (p *ProblemError) Error() string {
 	return fmt.Sprintf("%s (%s, status %d): %s", p.Title, p.Name(), p.Status, p.Detail)
 }
 
-// conclusive reports whether the problem proves that the intent has no payment of
-// this request, also when an earlier request of it went unanswered: payonce has
-// looked at the key before it says so. Everything else can be said without a look
-// (a revoked API key, a limit, an expired key).
-func (p *ProblemError) conclusive() bool {
-	switch p.Name() {
-	case "refund-exceeds-captured":
-		return true
-	default:
-		return p.conflict()
-	}
-}
-
 // reused reports whether the key stands for a request that was taken on.
 func (p *ProblemError) reused() bool { return p.Name() == "idempotency-key-reused" }
 
@@ -81,6 +68,10 @@ func (p *ProblemError) conflict() bool { return p.Payment != nil || p.Refund != 
 // invoice or the external reference has a live payment, the payment cannot be canceled
 // or refunded as it is, or it has a refund with this reference. Show that one; it is
 // never a reason to pay or to refund by another way. errors.As to *ProblemError works.
+//
+// It tells of this moment. When an earlier request of the intent went unanswered it is
+// the Cause of an *UnresolvedError, because that one may still arrive when what stands
+// in the way has failed. Show it all the same, and keep the intent.
 type ConflictError struct {
 	Payment *payment.View       // or nil
 	Refund  *payment.RefundView // or nil
@@ -116,7 +107,7 @@ func (e *KeyReusedError) Unwrap() error { return e.problem }
 type UnresolvedError struct {
 	Intent *Intent // to ask again with
 	// Cause is what the last request met. A *ProblemError that is not retryable has to be
-	// put right before asking again can help.
+	// put right before asking again can help, and what a *ConflictError brings has to end.
 	Cause error
 }
 

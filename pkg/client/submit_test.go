@@ -158,15 +158,37 @@ func TestI9_AConflictBringsThePaymentThatStandsInTheWay(t *testing.T) {
 	first, err := c.Submit(t.Context(), client.NewIntent(), order(t, "INV-1", "10.00"))
 	require.NoError(t, err)
 	before := len(s.seen())
-	s.meet(cutBefore) // an unanswered request before it changes nothing: payonce has looked at the key
 	_, err = c.Submit(t.Context(), client.NewIntent(), order(t, "INV-1", "10.00"))
 	conflict, ok := errors.AsType[*client.ConflictError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, &first.Payment, conflict.Payment)
-	require.Len(t, s.seen(), before+2, "a conflict is not repeated")
+	require.NotErrorIs(t, err, client.ErrUnresolved)
+	require.Len(t, s.seen(), before+1, "a conflict is not repeated")
 	problem, ok := errors.AsType[*client.ProblemError](err)
 	require.True(t, ok)
 	require.Equal(t, "invoice-has-payment", problem.Name())
+}
+
+// The unanswered request may be on its way still. It is taken on if it arrives when
+// what stands in the way has failed.
+func TestP3_AConflictIsNoProofAboutARequestThatWentUnanswered(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	c := s.client(t)
+	first, err := c.Submit(t.Context(), client.NewIntent(), order(t, "INV-1", "10.00"))
+	require.NoError(t, err)
+	intent := client.NewIntent()
+	s.meet(cutBefore)
+	_, err = c.Submit(t.Context(), intent, order(t, "INV-1", "10.00"))
+	require.ErrorIs(t, err, client.ErrUnresolved)
+	conflict, ok := errors.AsType[*client.ConflictError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, &first.Payment, conflict.Payment)
+
+	settle.Charge(t, s.App, first.Payment, payment.VerdictDeclined)
+	receipt, err := c.Submit(t.Context(), intent, order(t, "INV-1", "10.00"))
+	require.NoError(t, err)
+	require.NotEqual(t, first.Payment.ID, receipt.Payment.ID)
 }
 
 // The process dies after its request, and makes the deadline anew when it comes back.
