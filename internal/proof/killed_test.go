@@ -28,6 +28,8 @@ type stage struct {
 	client   client
 	consumer *kgo.Client
 	seen     map[string]int // event id to how often it was on the events or the requests topic
+	held     []answer       // the payments that the killed relay had in hand
+	refunds  map[string]bool
 }
 
 func newStage(t *testing.T) *stage {
@@ -57,27 +59,33 @@ func newStage(t *testing.T) *stage {
 
 // TestP1_KilledProcessesNeitherChargeTwiceNorLoseAPayment kills a relay between
 // its publish and its delete, and the only worker while the provider is being
-// asked.
+// asked for charges and refunds.
 func TestP1_P2_P5_KilledProcessesNeitherChargeTwiceNorLoseAPayment(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.killRelayAfterItsPublish()
 	s.service("relay")
 	s.service("reconciler")
-	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 30}})
+	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 300}})
 	worker := s.service("worker")
+	s.awaitFinal(held)
 	posted := make(chan []answer)
 	go func() { posted <- s.client.postMany(t, "many", payments) }()
-	s.awaitOpenCall()
+	s.refundHeld()
+	s.awaitOpenCalls()
 	worker.kill()
-	require.Positive(t, s.count("SELECT count(*) FROM operation WHERE state = 'processing'"), "the kill hit calls under way")
+	s.requireKilledCalls()
+	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 30}})
 	s.service("worker")
 	answers := <-posted
 
 	s.awaitFinal(payments + held)
+	s.awaitRefunds()
 	require.Len(t, distinct(answers), payments, "the second request got the first one's payment")
 	s.requireBooks()
-	require.Positive(t, s.count("SELECT count(*) FROM operation WHERE fence >= 2"), "a lease was taken over")
+	for _, kind := range []string{"charge", "refund"} {
+		require.Positive(t, s.count("SELECT count(*) FROM operation WHERE fence >= 2 AND kind = $1", kind), "a %s's lease was taken over", kind)
+	}
 	s.awaitEvents(payments + held)
 	require.Positive(t, s.repeated(), "the killed relay's events were published again under the same ids")
 }
@@ -89,7 +97,7 @@ const held = 20
 // the relay publishes, waits in its DELETE, and dies there.
 func (s *stage) killRelayAfterItsPublish() {
 	s.t.Helper()
-	s.client.postMany(s.t, "held", held)
+	s.held = s.client.postMany(s.t, "held", held)
 	tx, err := s.db.Owner.Begin(s.t.Context())
 	require.NoError(s.t, err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(s.t.Context())) }()
@@ -128,7 +136,7 @@ func (s *stage) consume(enough func() bool) {
 func (s *stage) awaitEvents(accepted int) {
 	s.t.Helper()
 	told := s.count("SELECT count(*) FROM payment_history WHERE event_id IS NOT NULL")
-	require.GreaterOrEqual(s.t, told, 2*accepted)
+	require.GreaterOrEqual(s.t, told, 2*(accepted+len(s.refunds)))
 	s.consume(func() bool { return len(s.seen) == told && s.repeated() >= held })
 }
 
@@ -153,25 +161,20 @@ func (s *stage) awaitFinal(accepted int) {
 func (s *stage) requireBooks() {
 	s.t.Helper()
 	oracle := s.oracle()
-	require.Len(s.t, oracle.References, payments+held)
+	require.Len(s.t, oracle.References, payments+held+len(s.refunds))
 	for reference, counts := range oracle.References {
-		require.Equal(s.t, 1, counts.Charged, "%s: %+v", reference, counts)
-	}
-	require.Equal(s.t, int64(1000*(payments+held)), oracle.Totals["TRY"].Charged)
-	require.Zero(s.t, s.count("SELECT coalesce(sum(amount_minor), 0) FROM ledger_entry"))
-	require.Equal(s.t, 1000*(payments+held), s.count("SELECT sum(amount_minor) FROM ledger_entry WHERE amount_minor > 0"))
-}
-
-func (s *stage) awaitOpenCall() {
-	s.t.Helper()
-	require.Eventually(s.t, func() bool {
-		for _, counts := range s.oracle().References {
-			if counts.Open > 0 {
-				return true
-			}
+		if s.refunds[reference] {
+			require.Equal(s.t, 1, counts.Refunded, "%s: %+v", reference, counts)
+		} else {
+			require.Equal(s.t, 1, counts.Charged, "%s: %+v", reference, counts)
 		}
-		return false
-	}, patience, time.Millisecond, "the provider was never asked")
+	}
+	charged, refunded := 1000*(payments+held), refundMinor*len(s.refunds)
+	require.Equal(s.t, pspsim.Total{Charged: int64(charged), Refunded: int64(refunded)}, oracle.Totals["TRY"])
+	require.Zero(s.t, s.count("SELECT coalesce(sum(amount_minor), 0) FROM ledger_entry"))
+	require.Equal(s.t, charged+refunded, s.count("SELECT sum(amount_minor) FROM ledger_entry WHERE amount_minor > 0"))
+	require.Equal(s.t, refunded-charged, s.count("SELECT sum(amount_minor) FROM ledger_entry WHERE account LIKE 'merchant:%:payable'"))
+	require.Equal(s.t, refunded, s.count("SELECT sum(refunded_minor) FROM payment"))
 }
 
 func (s *stage) oracle() pspsim.Oracle {
@@ -198,10 +201,10 @@ func (s *stage) setFaults(f pspsim.Faults) {
 	require.Less(s.t, response.StatusCode, 300, fmt.Sprint(response.Status))
 }
 
-func (s *stage) count(sql string) int {
+func (s *stage) count(sql string, arguments ...any) int {
 	s.t.Helper()
 	var n int
-	require.NoError(s.t, s.db.App.QueryRow(s.t.Context(), sql).Scan(&n))
+	require.NoError(s.t, s.db.App.QueryRow(s.t.Context(), sql, arguments...).Scan(&n))
 	return n
 }
 

@@ -179,8 +179,12 @@ type answer struct {
 // post asks for a payment under a key. It reports transport errors, so that
 // goroutines can use it.
 func (c client) post(ctx context.Context, invoice, key string) (answer, error) {
-	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"invoice","amount":"10.00","currency":"TRY","paymentMethod":"tok_visa"}`, invoice)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.address+"/v1/payments", strings.NewReader(body))
+	return c.send(ctx, "/v1/payments", key,
+		fmt.Sprintf(`{"invoiceId":%q,"paymentType":"invoice","amount":"10.00","currency":"TRY","paymentMethod":"tok_visa"}`, invoice))
+}
+
+func (c client) send(ctx context.Context, path, key, body string) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.address+path, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
 	}
