@@ -168,21 +168,22 @@ const (
 	lookLongest = 5 * time.Second
 )
 
-// Await looks at a payment until it is final. When ctx ends before, it returns
-// ErrStillOpen and the payment as it was last seen; when not even that is known, the
-// zero View.
+// Await looks at a payment until it is final. Otherwise it returns the payment as it
+// was last seen, or the zero View, and one of two errors. ErrStillOpen: ctx ended, and
+// the last look saw the payment open. ErrUnknown with what the last look met: it saw
+// nothing, because ctx cut it off, or payonce could not be reached for as long as
+// Retry allows, or said that there is no such payment (*ProblemError "not-found").
 func (c *Client) Await(ctx context.Context, id uuid.UUID) (payment.View, error) {
 	pauses := Retry{First: lookFirst, Longest: lookLongest}.pauses()
 	for seen := (payment.View{}); ; {
 		view, err := c.Get(ctx, id)
 		switch {
-		case err == nil && view.State.Final():
+		case err != nil:
+			return seen, fmt.Errorf("payment %s: %w: %w", id, ErrUnknown, err)
+		case view.State.Final():
 			return view, nil
-		case err == nil:
-			seen = view
-		case ctx.Err() == nil:
-			return seen, err
 		}
+		seen = view
 		if err := wait(ctx, pauses.NextBackOff()); err != nil {
 			return seen, fmt.Errorf("payment %s: %w: %w", id, ErrStillOpen, err)
 		}

@@ -18,9 +18,12 @@ var (
 	// have arrived, and no answer says what became of it. The payment is not failed.
 	// Ask again with the same intent; errors.As to *UnresolvedError tells it.
 	ErrUnresolved = errors.New("the outcome is not known; ask again with the same intent")
-	// ErrStillOpen says that Await's time was over before the payment was final. It
-	// is being worked on, and not failed.
+	// ErrStillOpen says that Await's time was over before the payment was final, and
+	// that its last look saw it open. It is being worked on, and not failed.
 	ErrStillOpen = errors.New("the payment is still open")
+	// ErrUnknown says that Await's last look saw nothing: the payment may be open,
+	// paid or failed. Look again.
+	ErrUnknown = errors.New("the payment's state is not known")
 )
 
 // ProblemError is a refusal by payonce (RFC 9457): this request was not carried out, and

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -254,42 +253,6 @@ func TestI4_AFinalPaymentIsASuccessThatSaysHowItEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, again.Replayed)
 	require.Equal(t, payment.StateFailed, again.Payment.State)
-}
-
-func TestAwaitReturnsTheFinalPaymentAndAnOpenOneIsNoFailure(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	c := s.client(t)
-	receipt, err := c.Submit(t.Context(), client.NewIntent(), order(t, "INV-1", "10.00"))
-	require.NoError(t, err)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	var looks atomic.Int32
-	s.onGet = func() {
-		if looks.Add(1) == 3 {
-			cancel()
-		}
-	}
-	seen, err := c.Await(ctx, receipt.Payment.ID)
-	require.ErrorIs(t, err, client.ErrStillOpen)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, receipt.Payment, seen)
-
-	looks.Store(0)
-	s.onGet = func() {
-		if looks.Add(1) == 3 {
-			settle.Charge(t, s.App, receipt.Payment, payment.VerdictCaptured)
-		}
-	}
-	s.meet(cutAfter, unavailable, badGateway)
-	final, err := c.Await(t.Context(), receipt.Payment.ID)
-	require.NoError(t, err)
-	require.Equal(t, payment.StateCaptured, final.State)
-
-	_, err = c.Get(t.Context(), uuid.New())
-	problem, ok := errors.AsType[*client.ProblemError](err)
-	require.True(t, ok, "%v", err)
-	require.Equal(t, "not-found", problem.Name())
 }
 
 func TestAClientThatIsStoppedSaysWhetherItHadAsked(t *testing.T) {
