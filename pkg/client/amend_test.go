@@ -40,7 +40,7 @@ func TestI15_ARefundIsOneRefundWhateverBecomesOfItsRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, receipt.Refund, again)
 
-	_, err = c.Refund(t.Context(), client.NewIntent(), paid.ID, client.RefundRequest{Reference: "R-1"})
+	_, err = c.Refund(t.Context(), client.NewIntent(), paid.ID, client.RefundRequest{Reference: "R-1", All: true})
 	conflict, ok := errors.AsType[*client.ConflictError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, receipt.Refund.ID, conflict.Refund.ID)
@@ -53,7 +53,7 @@ func TestI15_ARefundIsOneRefundWhateverBecomesOfItsRequests(t *testing.T) {
 	require.Equal(t, "refund-exceeds-captured", problem.Name())
 	require.NotErrorIs(t, err, client.ErrUnresolved)
 
-	rest, err := c.Refund(t.Context(), client.NewIntent(), paid.ID, client.RefundRequest{Reference: "R-3"})
+	rest, err := c.Refund(t.Context(), client.NewIntent(), paid.ID, client.RefundRequest{Reference: "R-3", All: true})
 	require.NoError(t, err)
 	require.Equal(t, "6.00", rest.Refund.Amount, "all that was left")
 	page, err := c.Refunds(t.Context(), paid.ID, client.Page{Limit: 1})
@@ -66,6 +66,23 @@ func TestI15_ARefundIsOneRefundWhateverBecomesOfItsRequests(t *testing.T) {
 	_, err = c.GetRefund(t.Context(), uuid.New())
 	require.ErrorAs(t, err, &problem)
 	require.Equal(t, "not-found", problem.Name())
+}
+
+func TestI15_ARefundWhoseAmountWasForgottenIsNotARefundOfEverything(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	c := s.client(t)
+	paid := s.paid(t, c, "INV-1")
+	four, err := money.Parse("4.00", "TRY")
+	require.NoError(t, err)
+	before := len(s.seen())
+	for name, request := range map[string]client.RefundRequest{
+		"nothing": {}, "no amount": {Reference: "R-1"}, "both": {Reference: "R-1", Amount: four, All: true},
+	} {
+		_, err := c.Refund(t.Context(), client.NewIntent(), paid.ID, request)
+		require.ErrorContains(t, err, "an amount or all", name)
+	}
+	require.Len(t, s.seen(), before, "nothing was sent")
 }
 
 func TestI15_ACancelIsRepeatedAndAPaymentThatIsPaidStandsInItsWay(t *testing.T) {
@@ -84,7 +101,7 @@ func TestI15_ACancelIsRepeatedAndAPaymentThatIsPaidStandsInItsWay(t *testing.T) 
 	conflict, ok := errors.AsType[*client.ConflictError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, payment.StateCaptured, conflict.Payment.State)
-	_, err = c.Refund(t.Context(), client.NewIntent(), canceled.ID, client.RefundRequest{Reference: "R-1"})
+	_, err = c.Refund(t.Context(), client.NewIntent(), canceled.ID, client.RefundRequest{Reference: "R-1", All: true})
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, payment.StateCanceled, conflict.Payment.State)
 }

@@ -16,8 +16,11 @@ import (
 type RefundRequest struct {
 	// Reference names the refund within its payment, for ever, also when it fails.
 	Reference string
-	// Amount is what goes back; the zero Amount is all that is left.
-	Amount   money.Amount
+	// Amount is what goes back, when it is not all that is left.
+	Amount money.Amount
+	// All gives back what is left. One of the two is given: an Amount that was
+	// forgotten must not empty a payment.
+	All      bool
 	Metadata map[string]string // kept, compared and never read
 }
 
@@ -29,9 +32,15 @@ type refundBody struct {
 	Metadata        map[string]string `json:"metadata,omitempty"`
 }
 
+// errAmountOrAll keeps a forgotten amount from being all of it.
+var errAmountOrAll = errors.New("a refund needs an amount or all that is left, and not both")
+
 func (r RefundRequest) encode() ([]byte, error) {
+	if r.All != r.Amount.IsZero() {
+		return nil, errAmountOrAll
+	}
 	body := refundBody{RefundReference: r.Reference, Metadata: r.Metadata}
-	if !r.Amount.IsZero() {
+	if !r.All {
 		body.Amount, body.Currency = r.Amount.Decimal(), r.Amount.Currency()
 	}
 	encoded, err := json.Marshal(body)
@@ -83,7 +92,7 @@ func (r RefundRequest) answeredBy(view payment.RefundView, id uuid.UUID) error {
 	if view.ID == uuid.Nil || view.State == "" || view.PaymentID != id || view.RefundReference != r.Reference {
 		return errors.New("it does not tell of this refund")
 	}
-	if !r.Amount.IsZero() && (view.Amount != r.Amount.Decimal() || view.Currency != r.Amount.Currency()) {
+	if !r.All && (view.Amount != r.Amount.Decimal() || view.Currency != r.Amount.Currency()) {
 		return errors.New("it tells of another amount")
 	}
 	return nil
