@@ -48,8 +48,8 @@ func judge(path string) error {
 		return fmt.Errorf("reading the report: %w", err)
 	}
 	tried := r.Cases.Generated - r.Cases.Errored
-	fmt.Fprintf(os.Stdout, "contract: %d cases against %d of %d operations, %d valid ones accepted, %d failed\n",
-		tried, r.Operations.Tested, r.Operations.Total, r.accepted(), r.Cases.WithFailures)
+	fmt.Fprintf(os.Stdout, "contract: %d cases against %d of %d operations, %d valid ones accepted, %d failed; %d more were given up\n",
+		tried, r.Operations.Tested, r.Operations.Total, r.accepted(), r.Cases.WithFailures, r.Cases.Errored)
 	switch {
 	case r.Cases.WithFailures > 0:
 		return fmt.Errorf("%d cases failed", r.Cases.WithFailures)
@@ -57,6 +57,8 @@ func judge(path string) error {
 		return fmt.Errorf("the tool reports %d errors", len(r.Errors))
 	case !r.Complete || r.Operations.Tested < r.Operations.Total:
 		return fmt.Errorf("the run was not complete: %d of %d operations", r.Operations.Tested, r.Operations.Total)
+	case r.Cases.Errored*100 > r.Cases.Generated*ErroredMax:
+		return fmt.Errorf("the tool gave %d of %d cases up, more than %d %%", r.Cases.Errored, r.Cases.Generated, ErroredMax)
 	case tried < CasesMin:
 		return fmt.Errorf("%d cases, fewer than %d", tried, CasesMin)
 	case r.accepted() < AcceptedMin:

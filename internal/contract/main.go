@@ -28,6 +28,10 @@ const CasesMin = 2000
 // that refuses everything breaks no schema.
 const AcceptedMin = 200
 
+// ErroredMax is the share of cases, in percent, that the tool may give up before it
+// sends them. More would hide what the rest of the run says.
+const ErroredMax = 2
+
 // keyVariable tells the tool a merchant's API key. Its configuration names it.
 const keyVariable = "PAYONCE_CONTRACT_API_KEY"
 
