@@ -63,7 +63,7 @@ const (
 // Result is the answer to one request.
 type Result struct {
 	Outcome   Outcome
-	PaymentID uuid.UUID     // not when Mismatched, Refused or Expired
+	PaymentID uuid.UUID     // not when Mismatched or Refused; when Expired what holds the invoice now, or none
 	Payment   payment.View  // not when Answer is there
 	Answer    *Answer       // the final answer, when Replayed and final
 	Differing []string      // when Mismatched: names of fields, sorted

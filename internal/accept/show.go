@@ -63,6 +63,9 @@ func (r Rules) sharesRefusal(first, repeat *candidate) (bool, error) {
 
 // show completes the results with what the database holds.
 func show(ctx context.Context, tx pgx.Tx, candidates []*candidate) error {
+	if err := showHolders(ctx, tx, candidates); err != nil {
+		return err
+	}
 	var shown []*candidate
 	for _, c := range candidates {
 		if c.result.Outcome == 0 {

@@ -50,12 +50,7 @@ var letGoInvoicesSQL string
 // identity: one of them gets it. It waits for a concurrent transaction that
 // holds the same identity, at most as long as the transaction's lock_timeout.
 func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[uuid.UUID]uuid.UUID, error) {
-	taken, err := hold(ctx, tx, holdInvoicesSQL, readInvoiceHoldersSQL, []any{
-		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
-		postgres.Column(payments, func(p NewPayment) string { return p.InvoiceID }),
-		postgres.Column(payments, func(p NewPayment) string { return p.PaymentType }),
-		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
-	})
+	taken, err := hold(ctx, tx, holdInvoicesSQL, readInvoiceHoldersSQL, invoices(payments))
 	if err != nil {
 		return nil, fmt.Errorf("holding invoices: %w", err)
 	}
@@ -88,6 +83,26 @@ func HoldIdentities(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[
 	}
 	maps.Copy(taken, refused)
 	return taken, nil
+}
+
+// InvoiceHolders names for each payment that was not taken on the one that holds its
+// invoice and payment type, if one does. It waits for nobody and holds nothing.
+func InvoiceHolders(ctx context.Context, tx pgx.Tx, payments []NewPayment) (map[uuid.UUID]uuid.UUID, error) {
+	holders, err := readHolders(ctx, tx, readInvoiceHoldersSQL, invoices(payments))
+	if err != nil {
+		return nil, fmt.Errorf("reading who holds invoices: %w", err)
+	}
+	return holders, nil
+}
+
+// invoices are the columns of what payments want.
+func invoices(payments []NewPayment) []any {
+	return []any{
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.MerchantID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.InvoiceID }),
+		postgres.Column(payments, func(p NewPayment) string { return p.PaymentType }),
+		postgres.Column(payments, func(p NewPayment) uuid.UUID { return p.PaymentID }),
+	}
 }
 
 // HoldAgain claims the identity of a payment that had let go of it. It returns the

@@ -42,7 +42,7 @@ func Refusal(result accept.Result) error {
 	case accept.OutcomeConflicting:
 		return conflict(result)
 	case accept.OutcomeExpired:
-		return keyExpired()
+		return expired(result)
 	case accept.OutcomeRefused:
 		return invalid(result.Refusal)
 	default:
@@ -80,6 +80,13 @@ func invalid(broken *accept.InvalidError) *Error {
 func keyReused(differing []string) *Error {
 	f := KeyReused.Failure("The first request with this key had other values in the fields that are named. It is untouched.")
 	f.DifferingFields = differing
+	return f
+}
+
+// expired shows besides what holds the invoice: it may be what became of the request.
+func expired(result accept.Result) *Error {
+	f := keyExpired()
+	f.Payment = result.Holder()
 	return f
 }
 
