@@ -60,6 +60,19 @@ func IsUnavailable(err error) bool {
 	return errors.As(err, &network) || isBroken(err)
 }
 
+// classesOfRequest are the classes of errors that a request's own values can cause:
+// cardinality, data, integrity constraints, views' checks, limits, PL/pgSQL's own.
+var classesOfRequest = []string{"21", "22", "23", "44", "54", "P0"}
+
+// IsOfServer reports whether PostgreSQL refused for a reason that other requests would
+// meet, too: a disk that is full, a grant or a table that is missing, a statement that
+// was canceled. It passes when somebody has mended it. Errors that are not PostgreSQL's
+// are not judged here: see IsUnavailable.
+func IsOfServer(err error) bool {
+	code := sqlState(err)
+	return len(code) >= 2 && !slices.Contains(classesOfRequest, code[:2])
+}
+
 // isBroken reports whether the connection broke under a statement.
 func isBroken(err error) bool {
 	for _, broken := range []error{pgconn.ErrConnClosed, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -132,4 +133,25 @@ func endDuring(t *testing.T, db *testkit.Database, session *pgx.Conn) error {
 	_, err := admin.Exec(t.Context(), "SELECT pg_terminate_backend($1)", pid)
 	require.NoError(t, err)
 	return <-answered
+}
+
+func TestI14_ARefusalIsOfTheServerOrOfTheRequestsValues(t *testing.T) {
+	t.Parallel()
+	for code, ofServer := range map[string]bool{
+		"53100": true,  // disk_full
+		"57014": true,  // query_canceled
+		"58030": true,  // io_error
+		"42501": true,  // insufficient_privilege
+		"42P01": true,  // undefined_table
+		"XX001": true,  // data_corrupted
+		"22003": false, // numeric_value_out_of_range
+		"23514": false, // check_violation
+		"54000": false, // program_limit_exceeded
+		"P0001": false, // raise_exception
+	} {
+		err := fmt.Errorf("accepting: %w", &pgconn.PgError{Code: code})
+		require.Equal(t, ofServer, postgres.IsOfServer(err), code)
+	}
+	require.False(t, postgres.IsOfServer(errors.New("anything else")))
+	require.False(t, postgres.IsOfServer(nil))
 }
