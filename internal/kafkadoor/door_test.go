@@ -135,6 +135,8 @@ func TestW6_I1_ABadRecordIsAnsweredAndHoldsNothing(t *testing.T) {
 		{h.shop.command("k", good, with("ce_source", "")), "command-malformed", "malformed"},
 		{h.shop.command("k", good, with("ce_type", "payonce.SubmitPayment.v2")), "command-unsupported", "unknown-version"},
 		{h.shop.command("k", good, with("ce_type", "")), "command-unsupported", "unknown-version"},
+		{h.shop.command("k", good, with("ce_type", "payonce.SubmitPaymnet.v1")), "command-unsupported", "unknown-version"},
+		{h.shop.command("k", good, with("ce_time", "yesterday")), "command-malformed", "malformed"},
 		{h.shop.command("k k", good), "idempotency-key-malformed", ""},
 		{h.shop.command("k", good, with("content-type", "text/plain")), "unsupported-media-type", ""},
 		{h.shop.command("k", `{"invoiceId":"a","invoiceId":"b"}`), "malformed-body", ""},

@@ -3,12 +3,14 @@ package kafkadoor
 import (
 	"fmt"
 	"mime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/kafka"
 	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/inbox"
@@ -17,13 +19,10 @@ import (
 // reasonOwnEvent is in the dead letters of this door only.
 const reasonOwnEvent inbox.Reason = "own-event"
 
-// commandName is SubmitPayment without its version.
-var commandName = strings.TrimSuffix(string(event.SubmitPayment), ".v1")
-
 // envelope is what a record says about itself.
 type envelope struct {
 	headers map[string]string
-	twice   string // the name of a header that came more than once
+	twice   bool // a header of CloudEvents came more than once
 	// carried is what the payment's events and the answer carry on, as far as it is
 	// sane, so that all of them are of one trace.
 	carried event.Context
@@ -40,7 +39,7 @@ func open(r *kgo.Record) envelope {
 	e := envelope{headers: make(map[string]string, len(r.Headers))}
 	for _, h := range r.Headers {
 		if _, seen := e.headers[h.Key]; seen && strings.HasPrefix(h.Key, "ce_") {
-			e.twice = h.Key
+			e.twice = true
 		}
 		e.headers[h.Key] = string(h.Value)
 	}
@@ -53,20 +52,27 @@ func open(r *kgo.Record) envelope {
 
 func (e envelope) id() string { return e.headers[event.HeaderID] }
 
-// check says why the record is no command that this door knows.
-func (e envelope) check() *refused {
+// check says why the record is no command that this door knows. A command whose key
+// leaves no room for an answer is none: it would be carried out and nobody would hear.
+func (e envelope) check(keyBytes int) *refused {
 	kind, source := e.headers[event.HeaderType], e.headers[event.HeaderSource]
 	switch {
 	case isOurs(kind, source):
 		// Nobody is answered. Where somebody copies topics into each other an answer would
 		// come back as a command, and be answered, without an end.
 		return &refused{reason: reasonOwnEvent, detail: "an event of payonce is no command"}
-	case e.twice != "":
-		return malformed(e.twice + " came more than once")
+	case e.twice:
+		// Which one, is not said: a name is the sender's and as long as it likes.
+		return malformed("a header ce_… came more than once")
+	case keyBytes > kafka.RecordBytesMax:
+		return malformed(fmt.Sprintf("the record's key has more than %d bytes", kafka.RecordBytesMax))
 	case e.headers[event.HeaderSpecVersion] != event.SpecVersion:
 		return malformed(event.HeaderSpecVersion + " is not " + event.SpecVersion)
 	case source == "":
 		return malformed(event.HeaderSource + " is missing")
+	case !isTime(e.headers[event.HeaderTime]):
+		// Passed over, an old command would be as young as its copy.
+		return malformed(event.HeaderTime + " is no time of RFC 3339")
 	case kind != string(event.SubmitPayment):
 		detail := event.HeaderType + " is not " + string(event.SubmitPayment)
 		return &refused{problem: problem.CommandUnsupported.Failure(detail + "."), reason: inbox.ReasonUnknownVersion, detail: detail}
@@ -80,10 +86,16 @@ func (e envelope) check() *refused {
 	return nil
 }
 
-// isOurs recognises the events of this and other cells, and answers of this door.
+// isOurs recognises the events of this and other cells, and answers of this door. A
+// type that is only like one of ours is a sender's mistake, and its sender hears of it.
 func isOurs(kind, source string) bool {
-	return strings.HasPrefix(source, event.Source("")) ||
-		(strings.HasPrefix(kind, "payonce.") && !strings.HasPrefix(kind, commandName+"."))
+	return strings.HasPrefix(source, event.Source("")) || (kind != string(event.SubmitPayment) && slices.Contains(event.Types(), event.Type(kind)))
+}
+
+// isTime reports whether the text is a time, or absent.
+func isTime(text string) bool {
+	_, err := time.Parse(time.RFC3339, text)
+	return text == "" || err == nil
 }
 
 func malformed(detail string) *refused {
@@ -92,6 +104,11 @@ func malformed(detail string) *refused {
 
 // command reads the record as the HTTP door reads a request.
 func (e envelope) command(r *kgo.Record) (accept.Command, error) {
+	if strings.HasPrefix(e.id(), `"`) {
+		// Over HTTP this is the quoted form of another key, and one key is one key at all
+		// doors.
+		return accept.Command{}, problem.KeyMalformed.Failure("Send the key in " + event.HeaderID + " as it is, without quotes.")
+	}
 	if len(r.Value) > accept.BodyBytesMax {
 		f := problem.BodyTooLarge.Failure(fmt.Sprintf("The record's value has more than %d bytes.", accept.BodyBytesMax))
 		f.Limit = accept.BodyBytesMax

@@ -99,13 +99,14 @@ func (s *stretch) prepare(ctx context.Context) error {
 	return nil
 }
 
-// serve answers one record and returns where the broker's acknowledgement comes.
+// serve answers one record and returns where the broker's acknowledgement comes. The
+// answer is made before anything is published: one that cannot be made must not leave
+// another dead letter with each try.
 func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	s.watchTimestamps(r)
-	e := open(r) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
-	answer, refusal, err := s.answer(ctx, e, r)
+	answer, refusal, err := s.answer(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -122,12 +123,8 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 		close(ack)
 		return ack, nil
 	}
-	record, err := s.door.record(r, e.carried, s.replies, *answer)
-	if err != nil {
-		return nil, err
-	}
 	// Never canceled: see kafka.Producer.
-	s.client.Produce(context.WithoutCancel(ctx), record, func(_ *kgo.Record, err error) {
+	s.client.Produce(context.WithoutCancel(ctx), answer, func(_ *kgo.Record, err error) {
 		ack <- err
 		close(ack)
 	})
@@ -146,10 +143,44 @@ func (s *stretch) tooLarge(err error, r *kgo.Record) bool {
 	return true
 }
 
-// answer is what the sender hears, and what is wrong with the record. No answer is for
-// nobody. An error means that the record must come back.
-func (s *stretch) answer(ctx context.Context, e envelope, r *kgo.Record) (*reply, *refused, error) {
-	if refusal := e.check(); refusal != nil {
+// answer is the record that the sender gets, and what is wrong with the command. No
+// answer is for nobody. An error means that the command must come back.
+func (s *stretch) answer(ctx context.Context, r *kgo.Record) (*kgo.Record, *refused, error) {
+	e := open(r) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
+	answer, refusal, err := s.judge(ctx, e, r)
+	if err == nil && answer == nil {
+		return nil, refusal, nil
+	}
+	var record *kgo.Record
+	if err == nil {
+		record, err = s.door.record(r, e.carried, s.replies, *answer)
+	}
+	switch {
+	case err == nil:
+		return record, refusal, nil
+	case mayPass(err):
+		return nil, nil, err
+	case s.door.holds.faults(s.place, r.Offset) < triesMax:
+		return nil, nil, fault{err}
+	}
+	return s.giveUp(e, r, err)
+}
+
+// giveUp answers a command that fails again and again by itself. An earlier delivery
+// of it may have committed before its answer was lost, so nothing is said about what is
+// stored.
+func (s *stretch) giveUp(e envelope, r *kgo.Record, cause error) (*kgo.Record, *refused, error) {
+	s.door.Log.Error("a command fails for a reason that is not known, and is given up", zap.String("topic", r.Topic),
+		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(cause))
+	unknown := problem.OutcomeUnknown.Failure("Send the same command with the same key again: it is not done twice. " +
+		"Or ask GET /v1/payments?invoiceId=… what became of it. Do not take a new key.")
+	record, err := s.door.record(r, e.carried, s.replies, rejected(unknown))
+	return record, &refused{reason: inbox.ReasonRejected, detail: unknown.Title}, err
+}
+
+// judge finds the answer to a record. An error is why there is none yet.
+func (s *stretch) judge(ctx context.Context, e envelope, r *kgo.Record) (*reply, *refused, error) {
+	if refusal := e.check(len(r.Key)); refusal != nil {
 		if refusal.problem == nil {
 			return nil, refusal, nil
 		}
@@ -159,18 +190,10 @@ func (s *stretch) answer(ctx context.Context, e envelope, r *kgo.Record) (*reply
 	if err == nil {
 		return &answer, nil, nil
 	}
-	failure := problem.Explain(err)
-	switch {
-	case mayPass(err):
-		return nil, nil, err
-	case !failure.Of(problem.InternalError):
+	if failure := problem.Explain(err); !mayPass(err) && !failure.Of(problem.InternalError) {
 		return new(rejected(failure)), nil, nil
-	case s.door.holds.faults(s.place, r.Offset) < triesMax:
-		return nil, nil, fault{err}
 	}
-	s.door.Log.Error("a command fails for a reason that is not known, and is given up", zap.String("topic", r.Topic),
-		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(err))
-	return new(rejected(failure)), &refused{reason: inbox.ReasonRejected, detail: failure.Title}, nil
+	return nil, nil, err
 }
 
 // fault is an error of a command that nobody knows a reason for.
@@ -181,7 +204,7 @@ func (f fault) Unwrap() error { return f.error }
 // mayPass reports whether the trouble is not the command's: it is tried again for as
 // long as it takes.
 func mayPass(err error) bool {
-	return errors.Is(err, accept.ErrBusy) || errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) ||
+	return errors.Is(err, accept.ErrBusy) || errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) || postgres.IsOfServer(err) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
@@ -204,11 +227,19 @@ func (s *stretch) accept(ctx context.Context, e envelope, r *kgo.Record) (reply,
 	case accept.OutcomeAccepted, accept.OutcomeReplayed:
 		return accepted(result)
 	case accept.OutcomeExpired:
-		return reply{}, problem.CommandExpired.Failure("The command or its key is older than the time for which keys are stored, " +
-			"so that nobody knows whether it is a repeat. It was not carried out. If it has to be, send it with a new key.")
+		return reply{}, expired(result)
 	default:
 		return reply{}, problem.Refusal(result)
 	}
+}
+
+// expired says as over HTTP that nobody knows whether the command is a repeat: its
+// payment may have been captured long ago.
+func expired(result accept.Result) *problem.Error {
+	f := problem.CommandExpired.Failure("The command or its key is so old that an answer to it may be stored no more. Ask GET /v1/payments?invoiceId=…, " +
+		"or look for the events of its payment, what became of it. Only if it was never carried out, send it with a new key.")
+	f.Payment = result.Holder()
+	return f
 }
 
 // explainKey names the key's own errors; other errors pass.

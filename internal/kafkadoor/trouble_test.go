@@ -207,7 +207,7 @@ func TestI1_ACommandThatFailsAgainAndAgainIsGivenUpAndKept(t *testing.T) {
 	h.shop.send(t, h.shop.command("k-1", body("INV-1", "10.00")), h.shop.command("k-2", body("INV-2", "10.00")))
 	answers := h.shop.hear(t, 2)
 	failed := answers[0].rejected(t)
-	require.Equal(t, "urn:payonce:problem:internal-error", failed.Type)
+	require.Equal(t, "urn:payonce:problem:outcome-unknown", failed.Type)
 	require.True(t, failed.Retryable)
 	answers[1].accepted(t)
 	require.Equal(t, "rejected", h.letters(t, 1)[0].headers["dead-letter-reason"])

@@ -17,6 +17,15 @@ const (
 	PaymentRejected Type = "payonce.PaymentRejected.v1"
 )
 
+// Types lists all types of this version: the events, the command and its answers.
+func Types() []Type {
+	return []Type{
+		PaymentRequested, PaymentPending, PaymentCaptured, PaymentFailed, PaymentUnknown, PaymentCanceled,
+		RefundRequested, RefundCompleted, RefundFailed,
+		SubmitPayment, PaymentAccepted, PaymentRejected,
+	}
+}
+
 // Accepted is the data of PaymentAccepted. The data of PaymentRejected is the problem
 // document of the HTTP API (RFC 9457).
 type Accepted struct {

@@ -1,0 +1,106 @@
+package kafkadoor_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"go.uber.org/zap"
+
+	"github.com/payonce/payonce/internal/idempotency"
+	"github.com/payonce/payonce/internal/kafka"
+	"github.com/payonce/payonce/internal/kafkadoor"
+	"github.com/payonce/payonce/internal/testkit"
+	"github.com/payonce/payonce/internal/testkit/settle"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// Said again in an answer, the name would make it larger than a broker takes.
+func TestI1_AHeadersNameIsNeverSaidAgainHoweverLongItIs(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	h.start(t)
+	name := "ce_" + strings.Repeat("<", 12000)
+	poison := h.shop.command("k-0", body("INV-0", "10.00"))
+	poison.Headers = append(poison.Headers, kgo.RecordHeader{Key: name, Value: []byte("1")}, kgo.RecordHeader{Key: name, Value: []byte("2")})
+	refused := h.shop.ask(t, poison).rejected(t)
+	require.Equal(t, "urn:payonce:problem:command-malformed", refused.Type)
+	require.NotContains(t, refused.Detail, "<")
+	require.Equal(t, "malformed", h.letters(t, 1)[0].headers["dead-letter-reason"])
+	h.shop.ask(t, h.shop.command("k-1", body("INV-1", "10.00"))).accepted(t)
+}
+
+func TestI6_I7_AKeyInQuotesIsRefusedBecauseItIsAnotherKeyOverHTTP(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	h.start(t)
+	h.shop.ask(t, h.shop.command("k-1", body("INV-1", "10.00"))).accepted(t)
+	refused := h.shop.ask(t, h.shop.command(`"k-1"`, body("INV-2", "10.00"))).rejected(t)
+	require.Equal(t, "urn:payonce:problem:idempotency-key-malformed", refused.Type)
+	require.Equal(t, 1, h.payments(t))
+}
+
+func TestI1_ACommandWhoseKeyLeavesNoRoomForAnAnswerIsNotCarriedOut(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	h.start(t)
+	large := h.shop.command("k-1", body("INV-1", "10.00"))
+	large.Key = make([]byte, kafka.RecordBytesMax+1)
+	require.Equal(t, "urn:payonce:problem:command-malformed", h.shop.ask(t, large).rejected(t).Type)
+	require.Zero(t, h.payments(t))
+}
+
+// The payment exists, its answer was lost, and then the disk is full for as long as it
+// takes: to be told "rejected" is to pay in another way.
+func TestI14_AFaultOfTheWholeDatabaseIsWaitedOutAndNoPaymentIsDenied(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	mend := h.fault(kmsg.Produce, h.shop.topics.Replies, kerr.NotLeaderForPartition)
+	first := h.start(t)
+	h.shop.send(t, h.shop.command("k-1", body("INV-1", "10.00")))
+	require.Eventually(t, func() bool { return h.payments(t) == 1 }, patience, 5*time.Millisecond) // nothing else is told
+	first.stop()
+	mend()
+	_, err := h.Owner.Exec(t.Context(), `CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN RAISE 'no space left' USING ERRCODE = '53100'; END $$;
+		CREATE TRIGGER fail BEFORE INSERT ON idempotency_key FOR EACH STATEMENT EXECUTE FUNCTION fail()`)
+	require.NoError(t, err)
+	d := h.start(t)
+	const moreThanTries = 11
+	require.Eventually(t, func() bool {
+		return d.logs.FilterMessage("commands wait").Len() >= moreThanTries
+	}, patience, 5*time.Millisecond)
+	_, err = h.Owner.Exec(t.Context(), "DROP TRIGGER fail ON idempotency_key")
+	require.NoError(t, err)
+	_, replayed := h.shop.hear(t, 1)[0].accepted(t)
+	require.True(t, replayed)
+	require.Zero(t, d.logs.FilterMessageSnippet("given up").Len())
+}
+
+// Its key was swept, its topic is read again.
+func TestI12_AnExpiredCommandIsShownThePaymentThatHoldsItsInvoice(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	first := h.start(t)
+	view, _ := h.shop.ask(t, h.shop.command("k-1", body("INV-1", "10.00"))).accepted(t)
+	settle.Charge(t, h.App, view, payment.VerdictCaptured)
+	first.stop()
+	h.SetNow(t, idempotency.WindowDefault+idempotency.ClockMargin+time.Hour)
+	_, err := idempotency.Sweeper{Pool: h.App, Window: idempotency.WindowDefault, Log: zap.NewNop()}.Sweep(t.Context())
+	require.NoError(t, err)
+	_, err = h.admin.DeleteGroup(t.Context(), kafkadoor.Group(h.prefix))
+	require.NoError(t, err)
+	h.start(t)
+	answer := h.shop.hear(t, 1)[0]
+	expired := answer.rejected(t)
+	require.Equal(t, "urn:payonce:problem:command-expired", expired.Type)
+	require.NotNil(t, expired.Payment)
+	require.Equal(t, view.ID, expired.Payment.ID)
+	require.Equal(t, payment.StateCaptured, expired.Payment.State)
+	require.Equal(t, view.ID.String(), answer.headers["ce_subject"])
+	require.NotContains(t, expired.Detail, "not carried out")
+}
