@@ -1,6 +1,11 @@
 package main
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,12 +55,60 @@ func TestRepeatsAreAnsweredWellOnlyAsReplaysOfOnePayment(t *testing.T) {
 	} {
 		r := newRecord(&plan{})
 		for _, a := range c.answers {
-			r.note(a)
+			r.note(t.Context(), a)
 		}
 		repeated, well := r.repeats()
 		require.Equal(t, 1, repeated, name)
 		require.Equal(t, c.well, well, name)
 	}
+}
+
+func TestLatenciesAndRatesAreThoseOfAcceptedRequests(t *testing.T) {
+	t.Parallel()
+	r := newRecord(&plan{})
+	r.took = 2 * time.Second
+	r.note(t.Context(), answer{class: accepted, latency: 800 * time.Millisecond})
+	for range 9 {
+		r.note(t.Context(), answer{class: "429", latency: time.Millisecond})
+	}
+	require.InDelta(t, 800, r.quantile(50), 1)
+	figures := map[string]float64{}
+	for _, figure := range r.results("id", "loop") {
+		figures[figure.Name] = figure.Value
+	}
+	require.InDelta(t, 10, figures["loop: requests"], 0)
+	require.InDelta(t, 0.5, figures["answered with a payment"], 0)
+	require.InDelta(t, 9, figures["not accepted: 429"], 0)
+}
+
+func TestWhatTheEndOfARunCancelsIsInNoFigure(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancel(t.Context())
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // from then on the server sees the client leave
+		if requests.Add(1) == 1 {
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = w.Write([]byte(`{"id":"019b0000-0000-7000-8000-000000000001"}`))
+			return
+		}
+		end()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	r := closedLoop(ctx, &cell{base: server.URL, shops: make([]shop, 1)}, newPlanOfFirsts(9), 1)
+	require.EqualValues(t, 2, requests.Load())
+	require.Len(t, r.answers, 1)
+	require.Equal(t, accepted, r.answers[0].class)
+}
+
+func TestRepeatsInFlightAreThoseSentBeforeTheFirstAnswer(t *testing.T) {
+	t.Parallel()
+	r, began := newRecord(&plan{}), time.Now()
+	for _, after := range []time.Duration{30, 0, 10, 20} { // milliseconds; answers come in any order
+		r.note(t.Context(), answer{class: accepted, due: began.Add(after * time.Millisecond), latency: 20 * time.Millisecond})
+	}
+	require.Equal(t, 1, r.inFlight())
 }
 
 func TestAResultIsHeldAgainstItsGoal(t *testing.T) {

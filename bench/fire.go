@@ -26,6 +26,7 @@ const (
 // answer is what came back to one shot.
 type answer struct {
 	shot     shot
+	due      time.Time
 	class    string // "accepted", or why not
 	id       uuid.UUID
 	replayed bool
@@ -48,14 +49,25 @@ func newRecord(p *plan) *record {
 	return &record{plan: p, latency: hdrhistogram.New(1, latencyMax, latencyDigits)}
 }
 
-func (r *record) note(a answer) {
+// note keeps an answer. What ended with its run was canceled by us, and is in no
+// figure. A refusal has no latency here: it comes soon, and would make the others look
+// better than they are.
+func (r *record) note(ctx context.Context, a answer) {
+	if ctx.Err() != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = r.latency.RecordValue(min(a.latency.Microseconds(), latencyMax)) // in range
 	r.answers = append(r.answers, a)
+	if a.class == accepted {
+		_ = r.latency.RecordValue(min(a.latency.Microseconds(), latencyMax)) // in range
+	}
 }
 
-// quantile returns a latency in milliseconds.
+// taken counts the answers that hold a payment.
+func (r *record) taken() int { return int(r.latency.TotalCount()) }
+
+// quantile returns a latency of the accepted ones in milliseconds.
 func (r *record) quantile(percent float64) float64 {
 	return float64(r.latency.ValueAtQuantile(percent)) / 1000
 }
@@ -85,14 +97,15 @@ func openLoop(ctx context.Context, c *cell, p *plan) *record {
 			return r
 		}
 		r.lateMost = max(r.lateMost, time.Since(r.began.Add(s.at)))
-		flying.Go(func() { r.note(c.fire(ctx, client, p, s, r.began.Add(s.at))) })
+		flying.Go(func() { r.note(ctx, c.fire(ctx, client, p, s, r.began.Add(s.at))) })
 	}
 	flying.Wait()
 	r.took = time.Since(r.began)
 	return r
 }
 
-// closedLoop has callers that each send one request after the other.
+// closedLoop has callers that each send one request after the other, in the order of
+// the plan and without its times.
 func closedLoop(ctx context.Context, c *cell, p *plan, callers int) *record {
 	r, client := newRecord(p), newHTTPClient(callers)
 	defer client.CloseIdleConnections()
@@ -106,7 +119,7 @@ func closedLoop(ctx context.Context, c *cell, p *plan, callers int) *record {
 				if i >= len(p.shots) {
 					return
 				}
-				r.note(c.fire(ctx, client, p, p.shots[i], time.Now()))
+				r.note(ctx, c.fire(ctx, client, p, p.shots[i], time.Now()))
 			}
 		})
 	}
@@ -117,7 +130,7 @@ func closedLoop(ctx context.Context, c *cell, p *plan, callers int) *record {
 
 // fire sends one request once. What it was due at is where its latency begins.
 func (c *cell) fire(ctx context.Context, client *http.Client, p *plan, s shot, due time.Time) answer {
-	a := answer{shot: s}
+	a := answer{shot: s, due: due}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+"/v1/payments", strings.NewReader(p.body(s.order)))
 	if err != nil {
 		a.class = err.Error()

@@ -70,12 +70,13 @@ func (r *record) results(id, name string) []result {
 	share := 100 * float64(well) / float64(max(repeated, 1))
 	figures := []result{
 		{ID: id, Name: name + ": requests", Value: float64(len(r.answers)), Unit: "requests"},
-		{ID: id, Name: "requests answered", Value: float64(len(r.answers)) / r.took.Seconds(), Unit: "1/s"},
-		{ID: id, Name: "latency p50", Value: r.quantile(50), Unit: "ms"},
-		{ID: id, Name: "latency p95", Value: r.quantile(95), Unit: "ms"},
-		{ID: id, Name: "latency p99", Value: r.quantile(99), Unit: "ms"},
-		{ID: id, Name: "latency, worst", Value: r.quantile(100), Unit: "ms"},
+		{ID: id, Name: "answered with a payment", Value: float64(r.taken()) / r.took.Seconds(), Unit: "1/s"},
+		{ID: id, Name: "their latency p50", Value: r.quantile(50), Unit: "ms"},
+		{ID: id, Name: "their latency p95", Value: r.quantile(95), Unit: "ms"},
+		{ID: id, Name: "their latency p99", Value: r.quantile(99), Unit: "ms"},
+		{ID: id, Name: "their latency, worst", Value: r.quantile(100), Unit: "ms"},
 		{ID: id, Name: "repeats", Value: 100 * float64(repeated) / float64(len(r.answers)), Unit: "% of requests"},
+		{ID: id, Name: "repeats sent before the first one was answered", Value: 100 * float64(r.inFlight()) / float64(max(repeated, 1)), Unit: "%"},
 		{ID: id, Name: "repeats answered with the first one's payment and Idempotent-Replayed", Value: share, Unit: "%"},
 	}
 	classes := map[string]int{}
@@ -113,6 +114,22 @@ func (r *record) repeats() (repeated, well int) {
 		}
 	}
 	return repeated, well
+}
+
+// inFlight counts the repeats that were sent while the first request of their order
+// was unanswered.
+func (r *record) inFlight() int {
+	count := 0
+	for _, answers := range r.byOrder() {
+		first := slices.MinFunc(answers, func(a, b answer) int { return a.due.Compare(b.due) })
+		for _, a := range answers {
+			if a.due.Before(first.due.Add(first.latency)) {
+				count++
+			}
+		}
+		count-- // the first one itself
+	}
+	return count
 }
 
 func (r *record) byOrder() map[int][]answer {
