@@ -218,7 +218,7 @@ func cases() []guard {
 				[]string{late("ch_1", 1000), late("ch_2", 1000), adoptAs("ch_1"), told(2, "open", "open", "adopt", "machine")})...),
 		},
 		{
-			name: "a second suspense for an amount without a name", because: "one_case_per_unnamed_amount", instead: noted,
+			name: "a second suspense for an amount without a name", because: "one_suspense_per_unnamed_amount", instead: noted,
 			given: failed(slices.Concat([]string{word}, opened("captured_after_failed", "", 1000, "person"))...),
 			refused: `INSERT INTO payment_case (id, payment_id, operation_id, kind, provider_account, provider_object_id, amount_minor, currency,
 				suspended, plan, waits_for)

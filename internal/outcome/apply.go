@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/operation"
@@ -47,7 +48,10 @@ type group struct {
 }
 
 // locks says what a group needs.
-type locks struct{ operations, payments, mayFail []uuid.UUID }
+type locks struct {
+	operations, payments, mayFail []uuid.UUID
+	movements                     []string // that the provider names
+}
 
 func locksOf(outcomes []Outcome) locks {
 	var l locks
@@ -55,6 +59,9 @@ func locksOf(outcomes []Outcome) locks {
 		l.operations, l.payments = append(l.operations, o.Learned.OperationID), append(l.payments, o.PaymentID)
 		if v := o.Learned.Verdict; o.NotSent || v == payment.VerdictDeclined || v == payment.VerdictNotTaken {
 			l.mayFail = append(l.mayFail, o.PaymentID)
+		}
+		for _, word := range o.words() {
+			l.movements = append(l.movements, word.ProviderObjectID)
 		}
 	}
 	return l
@@ -77,11 +84,16 @@ func lockAll(ctx context.Context, tx pgx.Tx, l locks) (map[uuid.UUID]*known, err
 	if err != nil {
 		return nil, err
 	}
-	return readKnown(ctx, tx, append(rows, others...))
+	byID, err := readKnown(ctx, tx, append(rows, others...))
+	if err != nil {
+		return nil, err
+	}
+	return byID, readAnothers(ctx, tx, byID, l.movements)
 }
 
-// lockOthers locks the other refunds and voids of the cases that locked ones serve: a
-// word about one can decide what becomes of them. Their payments are held already.
+// lockOthers locks the other refunds and voids of the cases that locked ones serve, and
+// their charges: a word about one can decide what becomes of them. Their payments are
+// held already.
 func lockOthers(ctx context.Context, tx pgx.Tx, rows []operation.Locked) ([]operation.Locked, error) {
 	var served, others []uuid.UUID
 	for _, r := range rows {
@@ -98,11 +110,19 @@ func lockOthers(ctx context.Context, tx pgx.Tx, rows []operation.Locked) ([]oper
 	}
 	for _, of := range compensations {
 		for _, c := range of {
-			if !slices.ContainsFunc(rows, func(r operation.Locked) bool { return r.ID == c.OperationID }) {
-				others = append(others, c.OperationID)
-			}
+			others = append(others, c.OperationID)
 		}
 	}
+	cases, err := casework.OfOperations(ctx, tx, nil, served)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		others = append(others, c.OperationID)
+	}
+	others = slices.DeleteFunc(others, func(id uuid.UUID) bool {
+		return slices.ContainsFunc(rows, func(r operation.Locked) bool { return r.ID == id })
+	})
 	return operation.Lock(ctx, tx, others)
 }
 
@@ -169,7 +189,7 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 	result := Applied{OperationID: k.row.ID, From: k.row.State}
 	standings := decide(*k, o, rand.Float64())
 	depth := 0
-	if len(standings) > 0 && result.From.Final() {
+	if len(standings) > 0 && result.From.Final() && k.row.CaseID != nil {
 		if err := g.withdraw(w, k); err != nil {
 			return result, err
 		}
@@ -195,14 +215,18 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 	return result, nil
 }
 
-// share lets the other operations of the payment know what its refunds come to now.
+// share lets the other operations of the payment know what its refunds come to now, and
+// other refunds which movement is taken.
 func (g *group) share(k *known) {
-	if k.row.RefundReference == nil {
+	if k.row.Kind != payment.KindRefund {
 		return
 	}
 	for _, other := range g.locked {
-		if other.row.PaymentID == k.row.PaymentID {
+		if k.row.RefundReference != nil && other.row.PaymentID == k.row.PaymentID {
 			other.row.Payment.Refunded = k.row.Payment.Refunded
+		}
+		if other != k && k.row.State == payment.OperationSucceeded && k.row.ProviderObjectID != nil {
+			other.bar(k.row.ProviderAccount, *k.row.ProviderObjectID)
 		}
 	}
 }

@@ -89,6 +89,11 @@ func (k *known) followCompensation(o Outcome, from payment.OperationState) (step
 	f.note(k)
 	if from.Final() && o.Learned.Verdict == payment.VerdictCaptured && from != payment.OperationSucceeded {
 		about = f // given up here, and given back there
+		if f.Resolution == casework.Adopted && k.charge.row.State == payment.OperationSucceeded {
+			doubted := o.Learned // the charge holds money that went back
+			doubted.ProviderObjectID = k.charge.ownMovement()
+			return k.charge.openCase(casework.FailedAfterCaptured, doubted, false)
+		}
 	}
 	if k.row.State == from {
 		return nil, about
@@ -130,13 +135,19 @@ func (k *known) followWord(e evidence.Evidence, from payment.OperationState) ([]
 	}
 	switch {
 	case k.row.State == payment.OperationSucceeded:
-		return k.openCase(casework.CapturedTwice, e, bookable(e.Amount))
+		return k.openCase(casework.CapturedTwice, e, k.suspends(e))
 	case k.row.State.Final():
-		return k.openCase(casework.CapturedAfterFailed, e, bookable(e.Amount))
+		return k.openCase(casework.CapturedAfterFailed, e, k.suspends(e))
 	case e.Amount != k.row.Amount:
-		return k.openCase(casework.AmountMismatch, e, bookable(e.Amount))
+		return k.openCase(casework.AmountMismatch, e, k.suspends(e))
 	}
 	return nil, nil
+}
+
+// suspends reports money that stands in suspense: of another refund's movement it is
+// booked already.
+func (k *known) suspends(e evidence.Evidence) bool {
+	return bookable(e.Amount) && !k.anothers[e.ProviderObjectID]
 }
 
 // followOwn takes in a word about the movement that the charge succeeded with. What
@@ -165,6 +176,9 @@ func (k *known) openCase(kind casework.Kind, e evidence.Evidence, suspended bool
 		said = money.Amount{}
 	}
 	for _, f := range k.files {
+		if kind == casework.FailedAfterCaptured && f.State.Closed() && e.AskedAt.After(f.UpdatedAt) {
+			continue // asked since it was closed, so it is news
+		}
 		if f.Kind == kind && f.ProviderObjectID == e.ProviderObjectID && (f.ProviderObjectID != "" || f.Amount == said) {
 			return nil, f
 		}

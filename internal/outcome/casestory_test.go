@@ -93,7 +93,7 @@ func (s *story) enter(charge *known, f *file, kind payment.Kind, id uuid.UUID) {
 		OperationID: id, CaseID: f.ID, Kind: kind, State: payment.OperationCreated,
 	})
 	now := s.now
-	k := &known{files: []*file{f}, row: operation.Locked{
+	k := &known{files: []*file{f}, charge: charge, row: operation.Locked{
 		ID: id, PaymentID: charge.row.PaymentID, MerchantID: charge.row.MerchantID, Kind: kind, Amount: f.Amount, CaseID: &f.ID,
 		ProviderAccount: charge.row.ProviderAccount,
 		Standing:        operation.Standing{State: payment.OperationCreated, NextAttemptAt: &now, WaitsFor: operation.Machine},
@@ -136,7 +136,7 @@ func (s *story) judge(a action) {
 			to.State, to.WaitsFor = casework.Dismissed, operation.Person
 		}
 		f.move(to, "a person decided")
-		f.MovedBy = operation.Person
+		f.MovedBy, f.UpdatedAt = operation.Person, s.now
 	}
 }
 

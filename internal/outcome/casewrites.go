@@ -10,6 +10,7 @@ import (
 	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/ledger"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 // readFiles reads the cases of locked operations, once they are locked: whoever moves
@@ -42,11 +43,34 @@ func readFiles(ctx context.Context, tx pgx.Tx, rows []operation.Locked, byID map
 		}
 		for _, r := range rows {
 			if r.CaseID != nil && *r.CaseID == c.ID {
-				byID[r.ID].files = []*file{f}
+				byID[r.ID].files, byID[r.ID].charge = []*file{f}, byID[c.OperationID]
 			}
 		}
 	}
 	return nil
+}
+
+// readAnothers finds out which of the movements that the provider names, now or before,
+// cannot be those of the refunds that it names them for.
+func readAnothers(ctx context.Context, tx pgx.Tx, byID map[uuid.UUID]*known, movements []string) error {
+	var refunds []uuid.UUID
+	for id, k := range byID {
+		if k.row.Kind != payment.KindRefund {
+			continue
+		}
+		refunds = append(refunds, id)
+		for _, e := range k.evidence {
+			movements = append(movements, e.ProviderObjectID)
+		}
+		if k.row.ProviderObjectID != nil {
+			movements = append(movements, *k.row.ProviderObjectID)
+		}
+	}
+	anothers, err := operation.Anothers(ctx, tx, refunds, movements)
+	for id, taken := range anothers {
+		byID[id].anothers = taken
+	}
+	return err
 }
 
 // caseWrite is one case that opens, or one move of a case.

@@ -17,6 +17,22 @@ type known struct {
 	// files are the cases about a charge, or the one that a compensation serves. The
 	// operations of one payment share them.
 	files []*file
+	// charge is what a compensation's case is about; nil of everything else.
+	charge *known
+	// anothers are the movements that a refund cannot have made: its charge's own, and those
+	// of refunds that succeeded.
+	anothers map[string]bool
+}
+
+// bar keeps a refund at the account from succeeding with a movement.
+func (k *known) bar(account, movement string) {
+	if k.row.Kind != payment.KindRefund || k.row.ProviderAccount != account {
+		return
+	}
+	if k.anothers == nil {
+		k.anothers = map[string]bool{}
+	}
+	k.anothers[movement] = true
 }
 
 // covered reports whether every attempt is proven not to move money any more.
@@ -102,7 +118,7 @@ func (k known) captured() (found bool, match *evidence.Evidence) {
 		if e.Verdict != payment.VerdictCaptured {
 			continue
 		}
-		if e.Amount == k.row.Amount && !k.beingUndone(e) {
+		if e.Amount == k.row.Amount && !k.beingUndone(e) && !k.anothers[e.ProviderObjectID] {
 			return true, &k.evidence[i]
 		}
 		found = found || !k.undone(e)

@@ -50,10 +50,11 @@ func decide(k known, o Outcome, chance float64) []operation.Standing {
 func (k known) onCaptured(o Outcome, match *evidence.Evidence) []operation.Standing {
 	unknown := k.unknown(o)
 	if match == nil {
-		if k.row.State == payment.OperationUnknown && k.row.Reason != nil && *k.row.Reason == ReasonAmountMismatch {
+		reason := k.unfit()
+		if k.row.State == payment.OperationUnknown && k.row.Reason != nil && *k.row.Reason == reason {
 			return nil // a person knows already
 		}
-		unknown.Reason, unknown.WaitsFor = new(ReasonAmountMismatch), operation.Person
+		unknown.Reason, unknown.WaitsFor = &reason, operation.Person
 		unknown.NextCheckAt = new(k.row.Now.Add(patience))
 		return []operation.Standing{unknown}
 	}
@@ -71,16 +72,33 @@ func (k known) succeeded(o Outcome, match evidence.Evidence) operation.Standing 
 	done := k.settled(payment.OperationSucceeded, "", o)
 	if match.ProviderObjectID != "" {
 		done.ProviderObjectID = &match.ProviderObjectID
-	} else if done.ProviderObjectID != nil && k.fileNamed(*done.ProviderObjectID) != nil {
+	} else if own := done.ProviderObjectID; own != nil && (k.fileNamed(*own) != nil || k.anothers[*own]) {
 		done.ProviderObjectID = nil
 	}
 	return done
 }
 
+// unfit is why what was captured is not what was asked for.
+func (k known) unfit() string {
+	for _, e := range k.evidence {
+		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount && k.anothers[e.ProviderObjectID] {
+			return ReasonAnothersMovement
+		}
+	}
+	return ReasonAmountMismatch
+}
+
 // onFinal leaves what is final: late truth about a charge is for its case. A refund
 // or void of a case that was given up and did take place is good news for that case,
-// unless another one may be under way: see superseded.
+// unless another one may be under way: see superseded. A charge that succeeded on a word
+// without a name is called what the provider calls it since, or it could not be refunded.
 func (k known) onFinal(o Outcome) []operation.Standing {
+	if own := k.ownMovement(); k.row.Kind == payment.KindCharge && k.row.State == payment.OperationSucceeded &&
+		k.row.ProviderObjectID == nil && k.vouched(own) && !k.denied(own) {
+		to := k.row.Standing
+		to.ProviderObjectID = &own
+		return []operation.Standing{to}
+	}
 	_, match := k.captured()
 	if k.row.CaseID == nil || k.row.State == payment.OperationSucceeded || match == nil ||
 		len(k.files) == 0 || k.files[0].State.Closed() {

@@ -180,6 +180,9 @@ func (s *story) check(t require.TestingT, a action, before []operation.Standing,
 		at := fmt.Sprintf("operation %d after %s: %s -> %s", i, a.kind, from.State, to.State)
 		require.GreaterOrEqual(t, to.Fence, from.Fence, at)
 		late := to.State == payment.OperationSucceeded && (k.row.CaseID != nil || a.kind == carry)
+		if from.State == payment.OperationSucceeded && from.ProviderObjectID == nil {
+			from.ProviderObjectID = to.ProviderObjectID // the provider has named it since
+		}
 		if from.State.Final() && !late {
 			require.Equal(t, from, to, "%s: final is final", at)
 		}

@@ -55,8 +55,11 @@ const (
 	ReasonExpired        = "expired"         // chargeBefore passed before it could be sent
 	ReasonLeaseRanOut    = "lease-ran-out"   // the worker vanished while it may have sent
 	ReasonAmountMismatch = "amount-mismatch" // the provider moved another amount than asked
-	ReasonClosing        = "closing-door"    // the provider is about to be asked to refuse our reference
-	ReasonRetrying       = "retrying"        // proven not sent or not taken; due again
-	ReasonSuperseded     = "superseded"      // an earlier refund of the same money took place after all
-	ReasonDoorOpen       = "door-open"       // expired, but the provider could still take an earlier attempt
+	// ReasonAnothersMovement marks a refund for which the provider names the charge's own
+	// movement, or that of another refund.
+	ReasonAnothersMovement = "movement-of-another"
+	ReasonClosing          = "closing-door" // the provider is about to be asked to refuse our reference
+	ReasonRetrying         = "retrying"     // proven not sent or not taken; due again
+	ReasonSuperseded       = "superseded"   // an earlier refund of the same money took place after all
+	ReasonDoorOpen         = "door-open"    // expired, but the provider could still take an earlier attempt
 )

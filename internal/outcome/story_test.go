@@ -193,9 +193,10 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			panic(err) // no entropy for an id
 		}
 		k.row.Now = s.now
+		s.barAnothers(k)
 		result := Applied{OperationID: k.row.ID, From: k.row.State}
 		standings := decide(*k, o, chance)
-		if len(standings) > 0 && k.row.State.Final() {
+		if len(standings) > 0 && k.row.State.Final() && k.row.CaseID != nil {
 			s.withdraw(k)
 		}
 		for _, to := range standings {
@@ -205,17 +206,37 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			k.row = operation.Move{From: k.row, To: to}.After()
 		}
 		_, about := k.follow(o, result.From)
-		for _, f := range k.files {
-			if f.ID == uuid.Nil {
-				f.ID = uuid.New()
-			}
-		}
+		s.nameCases()
 		result.Contradiction = about != nil || o.Learned.Reason == provider.ReasonSeveralCharges
 		s.noteHeld(k)
 		result.To, result.Fence = k.row.State, k.row.Fence
 		applied = append(applied, result)
 	}
 	return applied
+}
+
+// nameCases gives cases that opened an id.
+func (s *story) nameCases() {
+	for _, k := range s.cast {
+		for _, f := range k.files {
+			if f.ID == uuid.Nil {
+				f.ID, f.UpdatedAt = uuid.New(), s.now
+			}
+		}
+	}
+}
+
+// barAnothers tells a refund which movements cannot be its own.
+func (s *story) barAnothers(k *known) {
+	if k.row.Kind != payment.KindRefund {
+		return
+	}
+	k.bar(k.row.ProviderAccount, k.files[0].ProviderObjectID)
+	for _, other := range s.cast {
+		if other != k && other.row.Kind == payment.KindRefund && other.row.State == payment.OperationSucceeded && other.row.ProviderObjectID != nil {
+			k.bar(k.row.ProviderAccount, *other.row.ProviderObjectID)
+		}
+	}
 }
 
 func (s *story) named(id uuid.UUID) *known {
@@ -243,10 +264,11 @@ func tookPlace(k *known) bool {
 	return false
 }
 
-// proven: captured evidence of equal amount and currency, of nothing that is given back.
+// proven: captured evidence of equal amount and currency, of nothing that is given back,
+// and of no other refund's movement.
 func proven(k *known) bool {
 	for _, e := range k.evidence {
-		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount && len(live(k, e)) == 0 {
+		if e.Verdict == payment.VerdictCaptured && e.Amount == k.row.Amount && len(live(k, e)) == 0 && !k.anothers[e.ProviderObjectID] {
 			return true
 		}
 	}

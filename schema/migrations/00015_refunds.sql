@@ -21,7 +21,9 @@ ALTER TABLE operation
     ADD CONSTRAINT a_refund_has_a_request
         CHECK (num_nonnulls(refund_reference, trace_parent, correlation_id, idempotency_key) IN (0, 4)) NOT VALID,
     ADD CONSTRAINT a_refund_acts_on_something
-        CHECK (refund_reference IS NULL OR (refund_reference <> '' AND target_object_id <> '' AND target_object_id IS NOT NULL)) NOT VALID;
+        CHECK (refund_reference IS NULL OR (refund_reference <> '' AND target_object_id <> '' AND target_object_id IS NOT NULL)) NOT VALID,
+    ADD CONSTRAINT a_refund_is_not_what_it_acts_on
+        CHECK (kind <> 'refund' OR state <> 'succeeded' OR provider_object_id IS DISTINCT FROM target_object_id) NOT VALID;
 
 -- The account at the provider that a payment's charge was sent to: what follows the @ of
 -- the recipe by which it was. Attempts that are remembered say it, before those that
@@ -37,6 +39,42 @@ BEGIN
             WHERE charge.payment_id = account_that_took.payment AND charge.kind = 'charge' AND a.recipe LIKE '%@%' AND a.recipe <> '@'
             ORDER BY a.epoch_id IS NOT NULL, a.fence
             LIMIT 1);
+END
+$$;
+-- +goose StatementEnd
+
+-- Whether a merchant may have given back what a charge succeeded with: the provider has
+-- named it, and does not deny it in its newest word, other than in what a person has seen
+-- and dismissed; nobody has to judge a doubt about it; and no case gives it back, nor may
+-- have, by a refund that was given up and took place after all.
+-- +goose StatementBegin
+CREATE FUNCTION may_be_refunded(charge operation) RETURNS boolean
+    LANGUAGE plpgsql STABLE AS
+$$
+BEGIN
+    RETURN charge.kind = 'charge' AND charge.state = 'succeeded' AND coalesce(charge.provider_object_id, '') <> ''
+        AND NOT EXISTS (SELECT
+                        FROM public.payment_case k
+                        WHERE k.operation_id = charge.id AND k.kind = 'failed_after_captured' AND k.state IN ('open', 'working'))
+        AND NOT EXISTS (SELECT
+                        FROM public.payment_case k
+                                 JOIN public.operation back ON back.case_id = k.id
+                        WHERE k.operation_id = charge.id
+                          AND back.target_object_id = charge.provider_object_id
+                          AND (back.state NOT IN ('failed', 'canceled') OR public.provider_may_hold(back.id)))
+        AND NOT EXISTS (SELECT
+                        FROM public.evidence n
+                        WHERE n.operation_id = charge.id AND n.provider_object_id = charge.provider_object_id
+                          AND n.verdict IN ('declined', 'not_taken')
+                          AND NOT EXISTS (SELECT
+                                          FROM public.evidence c
+                                          WHERE c.operation_id = n.operation_id AND c.provider_object_id = n.provider_object_id
+                                            AND c.verdict = 'captured' AND c.source NOT IN ('webhook', 'settlement')
+                                            AND c.asked_at > n.asked_at)
+                          AND NOT EXISTS (SELECT
+                                          FROM public.payment_case k
+                                          WHERE k.operation_id = charge.id AND k.kind = 'failed_after_captured'
+                                            AND k.state = 'dismissed' AND k.updated_at >= n.recorded_at));
 END
 $$;
 -- +goose StatementEnd
@@ -74,10 +112,7 @@ BEGIN
         AND NOT EXISTS (SELECT FROM public.operation charge
                         WHERE charge.payment_id = NEW.payment_id AND charge.kind = 'charge' AND charge.state = 'succeeded'
                           AND charge.provider_account = NEW.provider_account AND charge.provider_object_id = NEW.target_object_id
-                          AND NOT EXISTS (SELECT FROM public.payment_case k
-                                                   JOIN public.operation back ON back.case_id = k.id
-                                          WHERE k.operation_id = charge.id AND back.target_object_id = NEW.target_object_id
-                                            AND back.state NOT IN ('failed', 'canceled'))) THEN
+                          AND public.may_be_refunded(charge)) THEN
         RAISE EXCEPTION 'refund % does not act on what payment % was captured with', NEW.id, NEW.payment_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'a_refund_gives_back_what_was_captured';
     END IF;
@@ -215,7 +250,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- As in 00010, and: about a merchant's refund, too.
+-- As in 00010, and: about a merchant's refund, too; and about a charge that adopted money
+-- which went back after all.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION guard_case_birth() RETURNS trigger
     LANGUAGE plpgsql AS
@@ -237,7 +273,12 @@ BEGIN
             why := 'its operation has not succeeded, or it holds money';
         ELSIF NOT EXISTS (SELECT FROM public.evidence e
                           WHERE e.operation_id = moved.id AND e.verdict IN ('declined', 'not_taken')
-                            AND (e.source = 'closure' OR e.covers_until IS NOT NULL)) THEN
+                            AND (e.source = 'closure' OR e.covers_until IS NOT NULL))
+            AND NOT EXISTS (SELECT FROM public.payment_case k
+                                     JOIN public.operation back ON back.case_id = k.id
+                                     JOIN public.evidence e ON e.operation_id = back.id
+                            WHERE k.operation_id = moved.id AND k.resolution = 'adopted'
+                              AND back.state IN ('failed', 'canceled') AND e.verdict = 'captured') THEN
             why := 'nobody who would know denies the operation';
         END IF;
     ELSIF NOT EXISTS (SELECT FROM public.evidence e
