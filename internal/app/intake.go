@@ -10,6 +10,7 @@ import (
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/config"
 	"github.com/payonce/payonce/internal/httpapi"
+	"github.com/payonce/payonce/internal/kafkadoor"
 	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/merchant"
 	"github.com/payonce/payonce/internal/webhook"
@@ -18,7 +19,7 @@ import (
 
 // intakeConnsMax leaves connections for reads and API keys beside the committers', the
 // amendments', the webhooks', and the one that looks at what clients wait for.
-const intakeConnsMax = accept.ConnsMax + accept.AmendmentsMax + webhook.StoresMax + 1 + 8
+const intakeConnsMax = accept.ConnsMax + accept.AmendmentsMax + webhook.StoresMax + kafkadoor.LookUpsMax + 1 + 8
 
 // waitingStopWait is what giving up a look at the database takes, and more.
 const waitingStopWait = 5 * time.Second

@@ -75,7 +75,7 @@ type Door struct {
 	replies   known // topics that are there
 	forgeable known // topics whose timestamps are the senders'
 	lost      known // partitions of which records are gone
-	pending   []<-chan error
+	owed      owed
 }
 
 // New returns a door. The committer's Run must be running while the door's is. The
@@ -84,7 +84,7 @@ type Door struct {
 func New(c Config, pool *pgxpool.Pool, committer *accept.Committer, options ...kgo.Opt) *Door {
 	return &Door{
 		Config: c, pool: pool, committer: committer, options: options,
-		merchants: newMerchants(pool), holds: newHolds(),
+		merchants: newMerchants(pool), holds: newHolds(), owed: owed{},
 	}
 }
 

@@ -1,6 +1,7 @@
 package kafkadoor
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ type place struct {
 	topic     string
 	partition int32
 }
+
+func (p place) String() string { return fmt.Sprintf("%s/%d", p.topic, p.partition) }
 
 func (p place) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
 

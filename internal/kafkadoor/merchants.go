@@ -11,12 +11,16 @@ import (
 	"github.com/payonce/payonce/internal/merchant"
 )
 
+// LookUpsMax is how many connections the door itself uses at once, at most.
+const LookUpsMax = 2
+
 // merchants are looked up again after merchant.CacheAge, as at the HTTP door. There
 // are as many as topics of this process.
 type merchants struct {
-	pool *pgxpool.Pool
-	mu   sync.Mutex
-	seen map[uuid.UUID]sighting
+	pool  *pgxpool.Pool
+	slots chan struct{} // one token per look-up
+	mu    sync.Mutex
+	seen  map[uuid.UUID]sighting
 }
 
 type sighting struct {
@@ -25,7 +29,7 @@ type sighting struct {
 }
 
 func newMerchants(pool *pgxpool.Pool) *merchants {
-	return &merchants{pool: pool, seen: map[uuid.UUID]sighting{}}
+	return &merchants{pool: pool, slots: make(chan struct{}, LookUpsMax), seen: map[uuid.UUID]sighting{}}
 }
 
 // find returns the merchant, or merchant.ErrUnknownMerchant.
@@ -36,6 +40,12 @@ func (m *merchants) find(ctx context.Context, id uuid.UUID) (merchant.Merchant, 
 	now := time.Now()
 	if ok && now.Sub(last.at) < merchant.CacheAge {
 		return last.merchant, nil
+	}
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-ctx.Done():
+		return merchant.Merchant{}, context.Cause(ctx)
 	}
 	found, err := merchant.Find(ctx, m.pool, id)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -77,11 +76,16 @@ func (d *Door) step(ctx context.Context, client *kgo.Client, letters *inbox.Dead
 	d.reportLost(fetches)
 	var stretches []*stretch
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		if len(p.Records) > 0 {
-			stretches = append(stretches, &stretch{
-				door: d, client: client, letters: letters, place: place{p.Topic, p.Partition}, records: p.Records,
-			})
+		if len(p.Records) == 0 {
+			return
 		}
+		at := place{p.Topic, p.Partition}
+		d.lost.remove(at.String())
+		s := &stretch{door: d, client: client, letters: letters, place: at, records: p.Records}
+		if d.owed.has(at) {
+			s.err = errOwed
+		}
+		stretches = append(stretches, s)
 	})
 	until := time.Now().Add(stepWait)
 	slots := make(chan struct{}, partitionsMax)
@@ -101,7 +105,7 @@ func (d *Door) step(ctx context.Context, client *kgo.Client, letters *inbox.Dead
 // partition stands still until somebody has looked and set the group's offset.
 func (d *Door) reportLost(fetches kgo.Fetches) {
 	for _, e := range fetches.Errors() {
-		if isLost(e.Err) && d.lost.add(fmt.Sprintf("%s/%d", e.Topic, e.Partition)) {
+		if isLost(e.Err) && d.lost.add(place{e.Topic, e.Partition}.String()) {
 			d.Log.Error("commands were lost before they were read: find out which, then reset the group's offset",
 				zap.String("topic", e.Topic), zap.Int32("partition", e.Partition), zap.Error(e.Err))
 		}
@@ -124,17 +128,11 @@ func (d *Door) advance(ctx context.Context, stretches []*stretch) {
 	}
 }
 
-// settled waits until the client has an answer for everything that it was given: while
-// the brokers are away the memory holds one step's answers, and no more. It reports
+// settled waits while more answers are owed than the memory shall hold. It reports
 // false when ctx ended.
 func (d *Door) settled(ctx context.Context) bool {
-	for _, ack := range d.pending {
-		select {
-		case <-ack: //nolint:errcheck // its command is not marked, and comes again
-		case <-ctx.Done():
-			return false
-		}
+	for ctx.Err() == nil && d.owed.count() > owedMax {
+		lifecycle.Wait(ctx, pauseMin)
 	}
-	d.pending = nil
 	return ctx.Err() == nil
 }

@@ -53,6 +53,9 @@ type stretch struct {
 // work answers commands one after the other until one of them fails, the time is over,
 // or the process shall stop.
 func (s *stretch) work(ctx context.Context, until time.Time) {
+	if s.err != nil || ctx.Err() != nil || time.Now().After(until) {
+		return
+	}
 	if s.err = s.prepare(ctx); s.err != nil {
 		return
 	}
@@ -72,7 +75,7 @@ func (s *stretch) work(ctx context.Context, until time.Time) {
 // prepare finds who asks and where the answers go. Nothing is accepted that could not
 // be answered.
 func (s *stretch) prepare(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	ctx, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
 	id, err := event.DoorMerchant(s.door.TopicPrefix, s.place.topic)
 	if err != nil {
@@ -269,7 +272,7 @@ func (s *stretch) advance(ctx context.Context) error {
 		}
 		done++
 	}
-	s.door.pending = append(s.door.pending, s.acks[done:]...)
+	s.door.owed.add(s.place, s.acks[done:])
 	if done > 0 {
 		s.client.MarkCommitRecords(s.records[done-1])
 	}
@@ -287,17 +290,28 @@ func (s *stretch) advance(ctx context.Context) error {
 	return s.err
 }
 
+// await returns what became of an answer, or why that is not known yet. An answer that
+// is acknowledged counts, also when the time is over.
 func (s *stretch) await(ctx context.Context, ack <-chan error) error {
 	select {
 	case err := <-ack:
-		if errors.Is(err, kerr.UnknownTopicOrPartition) {
-			s.door.replies.remove(s.replies)
-		}
-		if err != nil {
-			return fmt.Errorf("answering on %s: %w", s.replies, err)
-		}
-		return nil
+		return s.acknowledged(err)
+	default:
+	}
+	select {
+	case err := <-ack:
+		return s.acknowledged(err)
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the answers on %s: %w", s.replies, context.Cause(ctx))
 	}
+}
+
+func (s *stretch) acknowledged(err error) error {
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		s.door.replies.remove(s.replies)
+	}
+	if err != nil {
+		return fmt.Errorf("answering on %s: %w", s.replies, err)
+	}
+	return nil
 }

@@ -130,6 +130,32 @@ func (h *hall) fault(key kmsg.Key, topic string, err *kerr.Error) (mend func()) 
 	return h.broker.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Topic: topic, Err: err, Count: -1}).Remove
 }
 
+func TestI1_ATopicForRepliesThatCannotBeWrittenHoldsUpItsPartitionOnly(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	neighbours := make([]*sender, 12) // most of them behind the one in the step
+	for i := range neighbours {
+		neighbours[i] = h.open(t)
+		neighbours[i].send(t, neighbours[i].command("k-0", body("INV-0", "10.00")))
+	}
+	mend := h.fault(kmsg.Produce, h.shop.topics.Replies, kerr.NotEnoughReplicas)
+	h.shop.send(t, h.shop.command("k-1", body("INV-1", "10.00")))
+	d := h.start(t)
+	d.waits(t)
+	for _, n := range neighbours {
+		n.hear(t, 1)[0].accepted(t)
+	}
+	for i := range 3 { // while the first answer is still on its way
+		neighbours[i].ask(t, neighbours[i].command("k-1", body("INV-1", "10.00"))).accepted(t)
+	}
+	for _, said := range d.logs.FilterMessage("commands wait").All() {
+		require.EqualValues(t, 1, said.ContextMap()["partitions"], "an answer that was acknowledged in time is no late one")
+	}
+	mend()
+	h.shop.hear(t, 1)[0].accepted(t)
+	require.Equal(t, len(neighbours)+1+3, h.payments(t))
+}
+
 func TestT3_ADoorThatDiesBetweenCommitAndAnswerAnswersAgain(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, testkit.NewFakeBroker(t))
