@@ -95,3 +95,23 @@ func TestTheClientsChatterIsDebugging(t *testing.T) {
 	require.NotZero(t, logs.Len())
 	require.Zero(t, logs.Filter(func(e observer.LoggedEntry) bool { return e.Level > zapcore.DebugLevel }).Len())
 }
+
+func TestATopicThatExistsWithLessSafeSettingsIsReported(t *testing.T) {
+	t.Parallel()
+	broker := testkit.RealBroker(t)
+	client := newClient(t, broker)
+	admin := kadm.NewClient(client)
+	loose, strict := broker.Topics.Events+".loose", broker.Topics.Events+".strict"
+	t.Cleanup(func() {
+		_, err := admin.DeleteTopics(context.Background(), loose, strict)
+		require.NoError(t, err)
+	})
+	_, err := admin.CreateTopics(t.Context(), 16, 1, nil, loose)
+	require.NoError(t, err)
+	shape := kafka.TopicShape{BrokerTime: true, RecordBytesMax: kafka.RecordBytesMax}
+	require.EqualError(t, kafka.EnsureTopics(t.Context(), client, shape, loose, strict),
+		"topic "+loose+" exists with other settings: set max.message.bytes=524288,message.timestamp.type=LogAppendTime")
+
+	shape.RecordBytesMax *= 2
+	require.NoError(t, kafka.EnsureTopics(t.Context(), client, shape, strict), "stricter than asked")
+}

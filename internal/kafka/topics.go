@@ -46,20 +46,20 @@ func (s TopicShape) settings() map[string]*string {
 	settings := map[string]*string{}
 	if s.Replication >= 3 {
 		// An acknowledged record survives the loss of any one broker.
-		settings["min.insync.replicas"] = new("2")
+		settings[settingReplicas] = new("2")
 	}
 	if s.BrokerTime {
-		settings["message.timestamp.type"] = new("LogAppendTime")
+		settings[settingTimestamp] = new("LogAppendTime")
 	}
 	if s.RecordBytesMax > 0 {
-		settings["max.message.bytes"] = new(strconv.Itoa(s.RecordBytesMax))
+		settings[settingBytes] = new(strconv.Itoa(s.RecordBytesMax))
 	}
 	return settings
 }
 
 // EnsureTopics creates the topics that are missing and returns when the brokers
 // know all of them. A topic that exists keeps its settings, and is an error when
-// its partitions do not suit the outbox.
+// its partitions do not suit the outbox or the shape asks for safer settings.
 func EnsureTopics(ctx context.Context, client *kgo.Client, shape TopicShape, topics ...string) error {
 	if shape.Partitions == 0 {
 		shape.Partitions = PartitionsDefault
@@ -81,7 +81,10 @@ func EnsureTopics(ctx context.Context, client *kgo.Client, shape TopicShape, top
 			return fmt.Errorf("creating topic %s: %w: %s", t.Topic, t.Err, t.ErrMessage)
 		}
 	}
-	return checkTopics(ctx, admin, topics)
+	if err := checkTopics(ctx, admin, topics); err != nil {
+		return err
+	}
+	return shape.checkSettings(ctx, admin, topics)
 }
 
 // checkTopics looks at what is there, be it created now or earlier. A broker
