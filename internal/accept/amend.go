@@ -79,23 +79,25 @@ type Barrier int
 
 // The barriers. Nothing was stored when one of them stands.
 const (
-	BarrierNoPayment     Barrier = iota + 1 // the merchant has no such payment
-	BarrierKeyReused                        // the key stands for another request; Differing names the fields
-	BarrierKeyExpired                       // nothing is stored under the key, and what was may be gone
-	BarrierNotCancelable                    // the payment was sent, or may have been, or is final
-	BarrierNotRefundable                    // the payment is not captured, or it is in doubt what the provider holds
-	BarrierReferenceUsed                    // Refund has the reference already
-	BarrierBeyondLimit                      // more than Left would be refunded
-	BarrierNoRefunds                        // the provider cannot give this back; Problem says why
+	BarrierNoPayment      Barrier = iota + 1 // the merchant has no such payment
+	BarrierKeyReused                         // the key stands for another request; Differing names the fields
+	BarrierKeyExpired                        // nothing is stored under the key, and what was may be gone
+	BarrierNotCancelable                     // the payment was sent, or may have been, or is final
+	BarrierNotRefundable                     // the payment is not captured, or it is in doubt what the provider holds
+	BarrierReferenceUsed                     // Refund has the reference already
+	BarrierTooManyRefunds                    // the payment has had RefundsPerPaymentMax
+	BarrierBeyondLimit                       // more than Left would be refunded
+	BarrierNoRefunds                         // the provider cannot give this back; Problem says why
 )
 
 // BarrierError says why an amendment was not made.
 type BarrierError struct {
 	Barrier   Barrier
 	Differing []string
-	Payment   *payment.View       // when NotCancelable, NotRefundable or BeyondLimit: as it stands
+	Payment   *payment.View       // when NotCancelable, NotRefundable, TooManyRefunds or BeyondLimit: as it stands
 	Refund    *payment.RefundView // when ReferenceUsed: the first refund
 	Left      money.Amount        // when BeyondLimit: what can be refunded; zero when nothing can
+	Doubted   bool                // when BeyondLimit: money of a refund went out that nobody has accounted for yet
 	Problem   string              // when NoRefunds
 }
 

@@ -20,6 +20,10 @@ import (
 // RefundReferenceCharsMax bounds a refund's reference, as that of a payment is.
 const RefundReferenceCharsMax = 128
 
+// RefundsPerPaymentMax bounds the refunds of one payment, failed ones included. At each
+// commit that moves one the database counts all of them again.
+const RefundsPerPaymentMax = 500
+
 // FieldRefundReference is the field's name, as clients know it.
 const FieldRefundReference = "refundReference"
 
@@ -205,7 +209,14 @@ func (a Amendments) admit(ctx context.Context, tx pgx.Tx, r operation.NewRefund,
 	if !may {
 		return money.Amount{}, barred(ctx, tx, about, BarrierError{Barrier: BarrierNotRefundable})
 	}
-	left, err := charge.Remaining()
+	refunds, doubted, err := operation.RefundRoom(ctx, tx, r.PaymentID)
+	if err != nil {
+		return money.Amount{}, err
+	}
+	if refunds >= RefundsPerPaymentMax {
+		return money.Amount{}, barred(ctx, tx, about, BarrierError{Barrier: BarrierTooManyRefunds})
+	}
+	left, err := leftOf(charge, doubted)
 	if err != nil {
 		return money.Amount{}, err
 	}
@@ -214,7 +225,7 @@ func (a Amendments) admit(ctx context.Context, tx pgx.Tx, r operation.NewRefund,
 		amount = left
 	}
 	if left.Minor() <= 0 || amount.Minor() > left.Minor() {
-		return money.Amount{}, barred(ctx, tx, about, BarrierError{Barrier: BarrierBeyondLimit, Left: left})
+		return money.Amount{}, barred(ctx, tx, about, BarrierError{Barrier: BarrierBeyondLimit, Left: left, Doubted: doubted > 0})
 	}
 	if a.Refundable != nil {
 		if err := a.Refundable(charge.ProviderAccount, amount); err != nil {
@@ -222,6 +233,16 @@ func (a Amendments) admit(ctx context.Context, tx pgx.Tx, r operation.NewRefund,
 		}
 	}
 	return amount, nil
+}
+
+// leftOf is what can still be refunded of a charge, while the provider says that more
+// went out than is counted. It is nothing when that is all, or more than all.
+func leftOf(charge operation.Locked, doubted int64) (money.Amount, error) {
+	left, err := charge.Remaining()
+	if err != nil {
+		return money.Amount{}, err
+	}
+	return money.New(max(left.Minor()-doubted, 0), left.Currency())
 }
 
 // asked is the event that asks a worker to give the money back.

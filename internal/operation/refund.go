@@ -34,6 +34,9 @@ var countRefundsSQL string
 //go:embed may_refund.sql
 var mayRefundSQL string
 
+//go:embed refund_room.sql
+var refundRoomSQL string
+
 //go:embed may_cancel.sql
 var mayCancelSQL string
 
@@ -56,6 +59,16 @@ func CreateRefund(ctx context.Context, tx pgx.Tx, r NewRefund) (time.Time, error
 // locked.
 func MayRefund(ctx context.Context, tx pgx.Tx, charge uuid.UUID) (bool, error) {
 	return asked(ctx, tx, mayRefundSQL, charge)
+}
+
+// RefundRoom says how many refunds a payment has had, and how much, in minor units, the
+// provider says went out by them besides what the payment counts: money of which a person
+// or the reconciler has to say whose it is. The payment must be locked.
+func RefundRoom(ctx context.Context, tx pgx.Tx, payment uuid.UUID) (refunds int, doubted int64, err error) {
+	if err := tx.QueryRow(ctx, refundRoomSQL, payment).Scan(&refunds, &doubted); err != nil {
+		return 0, 0, fmt.Errorf("reading what was refunded of payment %s: %w", payment, err)
+	}
+	return refunds, doubted, nil
 }
 
 // MayCancel reports whether an operation that waits to be sent was surely never sent,

@@ -21,15 +21,24 @@ func barred(b *accept.BarrierError) *Error {
 	case accept.BarrierNotRefundable:
 		f = NotRefundable.Failure("Only a captured payment can be refunded, and only while the provider names it and does not deny it. " +
 			"Wait for an open one, or cancel it; one that failed or was canceled has taken no money.")
+	case accept.BarrierTooManyRefunds:
+		f = NotRefundable.Failure(fmt.Sprintf("It has had %d refunds, and a payment has no more than that.", accept.RefundsPerPaymentMax))
 	case accept.BarrierReferenceUsed:
 		f = RefundReferenceUse.Failure("A reference stands for one refund for ever, also for one that failed. Take another one for another refund.")
 	case accept.BarrierBeyondLimit:
-		f = RefundBeyondLimit.Failure("Of this payment " + left(b) + " can be refunded. Refunds that are not final yet count.")
+		f = RefundBeyondLimit.Failure("Of this payment " + left(b) + " can be refunded. Refunds that are not final yet count." + doubted(b))
 	case accept.BarrierNoRefunds:
 		f = RefundsUnsupported.Failure("The payment's provider account: " + b.Problem + ".")
 	}
 	f.Payment, f.Refund = b.Payment, b.Refund
 	return f
+}
+
+func doubted(b *accept.BarrierError) string {
+	if !b.Doubted {
+		return ""
+	}
+	return " So does a refund that is being looked at: the provider says that money of it went out which this payment does not account for yet."
 }
 
 func left(b *accept.BarrierError) string {
