@@ -63,7 +63,8 @@ func TestP1_AdoptedMoneyThatACompensationGaveBackAfterAllIsNotRefundedAgain(t *t
 			require.False(t, d.mayRefund(p))
 			_, err := within(d, func(ctx context.Context, tx pgx.Tx) (time.Time, error) {
 				return operation.CreateRefund(ctx, tx, operation.NewRefund{
-					OperationID: uuid.Must(uuid.NewV7()), PaymentID: p.PaymentID, MerchantID: p.MerchantID, Reference: "R-1", Amount: p.Amount, Context: p.Context,
+					OperationID: uuid.Must(uuid.NewV7()), PaymentID: p.PaymentID, MerchantID: p.MerchantID, Reference: "R-1",
+					Amount: p.Amount, Context: p.Context,
 				})
 			})
 			require.ErrorContains(t, err, "does not act on what", "the database says so, too")

@@ -15,7 +15,7 @@ func barred(b *accept.BarrierError) *Error {
 	case accept.BarrierKeyReused:
 		f = keyReused(b.Differing)
 	case accept.BarrierKeyExpired:
-		f = keyExpired()
+		f = keyExpired("/v1/payments/{id}, or /v1/payments/{id}/refunds,")
 	case accept.BarrierNotCancelable:
 		f = NotCancelable.Failure("It was sent to the provider, or may have been, or is final. Wait until it is final, and refund it when it was captured.")
 	case accept.BarrierNotRefundable:

@@ -85,13 +85,13 @@ func keyReused(differing []string) *Error {
 
 // expired shows besides what holds the invoice: it may be what became of the request.
 func expired(result accept.Result) *Error {
-	f := keyExpired()
+	f := keyExpired("/v1/payments?invoiceId=…")
 	f.Payment = result.Holder()
 	return f
 }
 
-func keyExpired() *Error {
+func keyExpired(where string) *Error {
 	return KeyExpired.Failure("The key, or the command that came with it, says when it was made. That is so long ago that an answer to it may be stored no " +
-		"more. Ask GET /v1/payments?invoiceId=… what became of the request. If it has to be made, send it with a new key, and look at the clock that " +
+		"more. Ask GET " + where + " what became of the request. If it has to be made, send it with a new key, and look at the clock that " +
 		"makes keys.")
 }
