@@ -37,6 +37,17 @@ func TestI1_ACommandIsAnsweredUnderItsSendersKey(t *testing.T) {
 	require.Contains(t, correlation, `"basket-9"`)
 }
 
+func TestR8_AnAnswerToACommandWithoutACorrelationIDHasThatOfThePaymentsEvents(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	h.start(t)
+	a := h.shop.ask(t, h.shop.command("k-1", body("INV-1", "10.00")))
+	var headers string
+	require.NoError(t, h.App.QueryRow(t.Context(), "SELECT headers::text FROM payment_history").Scan(&headers))
+	require.NotEmpty(t, a.headers["correlationid"])
+	require.Contains(t, headers, `{"n": "correlationid", "v": "`+a.headers["correlationid"]+`"}`)
+}
+
 func TestP6_I4_I5_I9_TheRulesAreThoseOfTheOtherDoors(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, testkit.NewFakeBroker(t))

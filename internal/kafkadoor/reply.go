@@ -1,6 +1,7 @@
 package kafkadoor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -34,13 +35,15 @@ func answerID(r *kgo.Record) uuid.UUID {
 type reply struct {
 	kind    event.Type
 	payment uuid.UUID // the subject, when there is one
-	data    any
+	// correlation is what the payment's events carry whose command says nothing of it.
+	correlation string
+	data        any
 }
 
 func accepted(result accept.Result) (reply, error) {
 	body, err := bodyOf(result)
 	return reply{
-		kind: event.PaymentAccepted, payment: result.PaymentID,
+		kind: event.PaymentAccepted, payment: result.PaymentID, correlation: result.PaymentID.String(),
 		data: event.Accepted{Payment: body, Replayed: result.Outcome == accept.OutcomeReplayed},
 	}, err
 }
@@ -81,7 +84,7 @@ func (d *Door) record(command *kgo.Record, carried event.Context, to string, ans
 		{Name: event.HeaderTime, Value: time.Now().UTC().Format(time.RFC3339Nano)},
 		{Name: event.HeaderContentType, Value: event.ContentType},
 		{Name: event.HeaderTraceParent, Value: carried.TraceParent},
-		{Name: event.HeaderCorrelationID, Value: carried.CorrelationID},
+		{Name: event.HeaderCorrelationID, Value: cmp.Or(carried.CorrelationID, answer.correlation)},
 		{Name: event.HeaderCausationID, Value: usable(carried.IdempotencyKey)},
 		{Name: event.HeaderIdempotencyKey, Value: usable(carried.IdempotencyKey)},
 	} {
