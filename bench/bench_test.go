@@ -111,6 +111,35 @@ func TestRepeatsInFlightAreThoseSentBeforeTheFirstAnswer(t *testing.T) {
 	require.Equal(t, 1, r.inFlight())
 }
 
+// falling is a machine that grows slower with every measurement.
+type falling struct {
+	name string
+	seen *[]string
+}
+
+func (f falling) accept(context.Context, time.Duration) (float64, error) {
+	*f.seen = append(*f.seen, f.name)
+	return float64(100 - len(*f.seen)), nil
+}
+
+func TestS3_ContendersTakeTurnsAndAMachineThatGrowsSlowerFavorsNone(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	medians, err := inTurns(t.Context(), time.Second, falling{"a", &seen}, falling{"b", &seen})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "b", "a", "a", "b"}, seen)
+	require.Equal(t, []float64{96, 97}, medians)
+}
+
+func TestS3_TheFirstSecondsOfPgbenchAreItsWarmUp(t *testing.T) {
+	t.Parallel()
+	perSecond, err := steady([]byte("progress: 1.0 s, 10.0 tps, lat 1 ms\nprogress: 2.0 s, 20.0 tps\nprogress: 3.0 s, 400.0 tps\nprogress: 4.0 s, 500.5 tps\n"))
+	require.NoError(t, err)
+	require.InDelta(t, 450.25, perSecond, 0)
+	_, err = steady([]byte("progress: 1.0 s, 10.0 tps"))
+	require.Error(t, err)
+}
+
 func TestAResultIsHeldAgainstItsGoal(t *testing.T) {
 	t.Parallel()
 	goal := 2.0

@@ -27,7 +27,7 @@ type options struct {
 	Duration  time.Duration `default:"20s" help:"How long the open loop lasts."`
 	Requests  int           `default:"6000" help:"Requests of the closed loop, duplicates included."`
 	Callers   int           `default:"64" help:"Callers of the closed loops."`
-	Reference time.Duration `default:"8s" help:"How long pgbench and what is compared with it are measured, each."`
+	Reference time.Duration `default:"5s" help:"How long pgbench and what is compared with it are measured, each in each of three rounds."`
 	Seed      uint64        `default:"1" help:"Decides what is sent again, and when."`
 	Broker    string        `placeholder:"HOST:PORT" help:"A real Kafka. Without it a broker runs inside the benchmark."`
 	Download  bool          `help:"The PostgreSQL that is downloaded, instead of the machine's own. It may bring no pgbench."`

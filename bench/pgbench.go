@@ -11,74 +11,90 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// reference is the best that pgbench reached.
-type reference struct {
-	clients   int
-	perSecond float64
+// pgbenchClients are tried one after the other; the best of them is the reference.
+var pgbenchClients = []int{8, 32, 64}
+
+// pgbench runs what accepting one payment sends, one transaction each.
+type pgbench struct {
+	cell         *cell
+	program      string
+	script       string // a file
+	clients      int
+	runs         int
+	transactions int // that must each have left a payment
 }
 
-// measurePgbench runs what accepting one payment sends, one transaction each.
-func measurePgbench(ctx context.Context, s *stage) (best reference, err error) {
+// newPgbench warms pgbench up and finds out how many clients are the fastest.
+func newPgbench(ctx context.Context, s *stage) (*pgbench, error) {
 	c, err := s.newCell(ctx, "pgbench")
 	if err != nil {
-		return best, err
+		return nil, err
 	}
-	program, err := s.pgbenchProgram(ctx)
-	if err != nil {
-		return best, err
+	p := &pgbench{cell: c, clients: pgbenchClients[0]}
+	if p.program, err = s.pgbenchProgram(ctx); err != nil {
+		return nil, err
 	}
-	script, err := pgbenchScript(ctx, c)
-	if err != nil {
-		return best, err
+	if err := p.write(ctx, s); err != nil {
+		return nil, err
 	}
-	file := filepath.Join(os.TempDir(), fmt.Sprintf("payonce-bench-%d.sql", os.Getpid()))
-	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
-		return best, fmt.Errorf("writing pgbench's script: %w", err)
+	if _, err := p.accept(ctx, warmUp); err != nil {
+		return nil, err
 	}
-	defer func() { _ = os.Remove(file) }()
-	transactions := 1 // the one that was written down
-	for run, clients := range pgbenchClients {
-		ran, err := s.runPgbench(ctx, c, pgbench{program, file, run, clients})
+	if err := c.analyze(ctx); err != nil {
+		return nil, err
+	}
+	best, fastest := 0, 0.0
+	for _, clients := range pgbenchClients {
+		p.clients = clients
+		perSecond, err := p.accept(ctx, s.options.Reference)
 		if err != nil {
-			return best, err
+			return nil, err
 		}
-		transactions += ran.transactions
-		if ran.perSecond > best.perSecond {
-			best = reference{clients, ran.perSecond}
+		if perSecond > fastest {
+			best, fastest = clients, perSecond
 		}
 	}
-	return best, c.holds(ctx, transactions)
+	p.clients = best
+	return p, nil
+}
+
+// write has one payment accepted, and makes the script of it.
+func (p *pgbench) write(ctx context.Context, s *stage) error {
+	folder, err := os.MkdirTemp("", "payonce-bench-")
+	if err != nil {
+		return fmt.Errorf("making a folder for pgbench's script: %w", err)
+	}
+	s.later(func() { _ = os.RemoveAll(folder) })
+	script, err := pgbenchScript(ctx, p.cell)
+	if err != nil {
+		return err
+	}
+	p.transactions++
+	p.script = filepath.Join(folder, "accept.sql")
+	if err := os.WriteFile(p.script, []byte(script), 0o600); err != nil {
+		return fmt.Errorf("writing pgbench's script: %w", err)
+	}
+	return nil
 }
 
 //go:embed whole.sql
 var wholeSQL string
 
 // holds makes sure that each of pgbench's transactions accepted a whole payment.
-func (c *cell) holds(ctx context.Context, transactions int) error {
+func (p *pgbench) holds(ctx context.Context) error {
 	var whole int
-	if err := c.pool.QueryRow(ctx, wholeSQL).Scan(&whole); err != nil {
+	if err := p.cell.pool.QueryRow(ctx, wholeSQL).Scan(&whole); err != nil {
 		return fmt.Errorf("looking at what pgbench wrote: %w", err)
 	}
-	if whole != transactions {
-		return fmt.Errorf("pgbench ran %d transactions and accepted %d payments", transactions, whole)
+	if whole != p.transactions {
+		return fmt.Errorf("pgbench ran %d transactions and accepted %d payments", p.transactions, whole)
 	}
 	return nil
-}
-
-// pgbench is one run of it.
-type pgbench struct {
-	program, script string
-	run, clients    int
-}
-
-// ran is what a run of pgbench did.
-type ran struct {
-	transactions int
-	perSecond    float64
 }
 
 // pgbenchProgram is the one that came with the server.
@@ -99,29 +115,53 @@ func (s *stage) pgbenchProgram(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-var ranOutput = regexp.MustCompile(`(?s)transactions actually processed: ([0-9]+).*tps = ([0-9.]+)`)
+var (
+	ranOutput = regexp.MustCompile(`transactions actually processed: ([0-9]+)`)
+	progress  = regexp.MustCompile(`progress: ([0-9.]+) s, ([0-9.]+) tps`)
+)
 
-func (s *stage) runPgbench(ctx context.Context, c *cell, p pgbench) (ran, error) {
-	database, err := url.Parse(c.url.AppURL)
+// steady is the mean of what pgbench reports for each second after the warm-up. Before
+// that its connections are new: each prepares and plans every statement.
+func steady(output []byte) (perSecond float64, err error) {
+	sum, seconds := 0.0, 0
+	for _, match := range progress.FindAllSubmatch(output, -1) {
+		at, _ := strconv.ParseFloat(string(match[1]), 64)        // digits only
+		perSecond, _ := strconv.ParseFloat(string(match[2]), 64) // digits only
+		if at > warmUp.Seconds()+0.5 {
+			sum, seconds = sum+perSecond, seconds+1
+		}
+	}
+	if seconds == 0 {
+		return 0, errors.New("pgbench measured nothing")
+	}
+	return sum / float64(seconds), nil
+}
+
+// transactionsPerRun is above what one client does in a run: each run has numbers of
+// its own.
+const transactionsPerRun = 1_000_000
+
+func (p *pgbench) accept(ctx context.Context, lasting time.Duration) (perSecond float64, err error) {
+	database, err := url.Parse(p.cell.url.AppURL)
 	if err != nil {
-		return ran{}, errors.New("the URL of the benchmark's own database cannot be parsed")
+		return 0, errors.New("the URL of the benchmark's own database cannot be parsed")
 	}
 	password, _ := database.User.Password()
 	database.User = url.User(database.User.Username())
-	command := exec.CommandContext(ctx, p.program, "--no-vacuum", "--protocol=prepared",
-		"--client="+strconv.Itoa(p.clients), "--jobs=2", "--time="+strconv.Itoa(max(1, int(s.options.Reference.Seconds()))),
-		// Each run has numbers of its own.
-		"--define=i="+strconv.Itoa(p.run*1_000_000), "--file="+p.script, database.String())
+	command := exec.CommandContext(ctx, p.program, "--no-vacuum", "--protocol=prepared", "--jobs=2",
+		"--client="+strconv.Itoa(p.clients), "--progress=1", "--time="+strconv.Itoa(int((warmUp+lasting).Seconds())),
+		"--define=i="+strconv.Itoa(p.runs*transactionsPerRun), "--file="+p.script, database.String())
+	p.runs++
 	command.Env = append(os.Environ(), "PGPASSWORD="+password) // arguments can be read by anyone
 	output, err := command.CombinedOutput()
 	match := ranOutput.FindSubmatch(output)
 	if err != nil || match == nil {
-		return ran{}, fmt.Errorf("running pgbench: %w\n%s", errors.Join(err, errors.New("it measured nothing")), output[:min(len(output), 2000)])
+		return 0, fmt.Errorf("running pgbench: %w\n%s", errors.Join(err, errors.New("it measured nothing")), output[:min(len(output), 2000)])
 	}
 	transactions, err := strconv.Atoi(string(match[1]))
 	if err != nil {
-		return ran{}, fmt.Errorf("reading what pgbench did: %w", err)
+		return 0, fmt.Errorf("reading what pgbench did: %w", err)
 	}
-	perSecond, err := strconv.ParseFloat(string(match[2]), 64)
-	return ran{transactions, perSecond}, err
+	p.transactions += transactions
+	return steady(output)
 }

@@ -89,7 +89,7 @@ type scriptWriter struct {
 
 func (w *scriptWriter) write(ctx context.Context, trips [][]statement) (string, error) {
 	var script strings.Builder
-	script.WriteString("\\set i :i + 1\n\\set n :i * 1000 + :client_id\n")
+	fmt.Fprintf(&script, "\\set i :i + 1\n\\set n :i * 1000 + :client_id\n\\set m random(1, %d)\n", len(w.c.shops))
 	for _, trip := range trips {
 		if len(trip) > 1 {
 			script.WriteString("\\startpipeline\n")
@@ -150,14 +150,17 @@ func (w *scriptWriter) inline(ctx context.Context, s statement) (string, error) 
 const idOfTransaction = `' || substr(lpad(to_hex(:n::bigint), 12, '0'), 1, 8) || '-' || ` +
 	`substr(lpad(to_hex(:n::bigint), 12, '0'), 9) || '-7000-8000-%012x' || E'`
 
-// literal quotes a value. Each id in it, but for the merchant's, becomes an
-// expression over the transaction's own number.
+// literal quotes a value. Each id in it becomes an expression over the transaction's
+// own number, and the merchant's one of all merchants', by chance.
 func (w *scriptWriter) literal(text string) string {
 	// pgbench takes a colon for the beginning of a variable, in a literal too.
 	quoted := "E'" + strings.NewReplacer(`\`, `\\`, "'", "''", ":", `\x3a`).Replace(text) + "'"
 	merchantID := w.c.shops[0].merchant.ID.String()
 	varied := anyUUID.ReplaceAllStringFunc(quoted, func(id string) string {
-		if id == merchantID || uuid.MustParse(id).Version() != 7 {
+		if id == merchantID {
+			return w.anyMerchant()
+		}
+		if uuid.MustParse(id).Version() != 7 {
 			return id
 		}
 		nth, known := w.ids[id]
@@ -168,4 +171,13 @@ func (w *scriptWriter) literal(text string) string {
 		return fmt.Sprintf(idOfTransaction, nth)
 	})
 	return "(" + varied + ")"
+}
+
+// anyMerchant ends a literal, adds a merchant's id, and begins the literal again.
+func (w *scriptWriter) anyMerchant() string {
+	var ids []string
+	for _, s := range w.c.shops {
+		ids = append(ids, "'"+s.merchant.ID.String()+"'")
+	}
+	return "' || (ARRAY[" + strings.Join(ids, ", ") + "])[:m::int] || E'"
 }
