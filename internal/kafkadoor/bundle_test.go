@@ -114,7 +114,8 @@ func (h *hall) sender(t *testing.T, id uuid.UUID) *sender {
 	t.Helper()
 	topics := event.DoorTopicsOf(h.prefix, id)
 	return &sender{
-		id: id, topics: topics, client: h.broker.Client(t, kgo.ProducerLinger(0)),
+		// A busy broker hears late of a topic that was just made.
+		id: id, topics: topics, client: h.broker.Client(t, kgo.ProducerLinger(0), kgo.UnknownTopicRetries(-1)),
 		answers: h.broker.Client(t, kgo.ConsumeTopics(topics.Replies), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 			kgo.MetadataMinAge(50*time.Millisecond)),
 	}
