@@ -105,8 +105,9 @@ func TestWhatTheEndOfARunCancelsIsInNoFigure(t *testing.T) {
 func TestRepeatsInFlightAreThoseSentBeforeTheFirstAnswer(t *testing.T) {
 	t.Parallel()
 	r, began := newRecord(&plan{}), time.Now()
-	for _, after := range []time.Duration{30, 0, 10, 20} { // milliseconds; answers come in any order
-		r.note(t.Context(), answer{class: accepted, due: began.Add(after * time.Millisecond), latency: 20 * time.Millisecond})
+	const answered = 20 * time.Millisecond
+	for _, after := range []time.Duration{answered + 1, 0, answered / 2, answered} { // answers come in any order
+		r.note(t.Context(), answer{class: accepted, due: began.Add(after), latency: answered})
 	}
 	require.Equal(t, 1, r.inFlight())
 }
