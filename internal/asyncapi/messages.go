@@ -26,7 +26,8 @@ type message struct {
 var messages = []message{
 	{kind: event.SubmitPayment, summary: "A merchant asks for a payment.", data: accept.PaymentBody{}, taken: true},
 	{kind: event.PaymentAccepted, summary: "A command was taken on, now or before.", data: event.Accepted{}},
-	{kind: event.PaymentRejected, summary: "A command was not taken on, and why. Of the type `outcome-unknown`: it is not known whether it was.", data: problem.Document{}},
+	{kind: event.PaymentRejected, data: problem.Document{},
+		summary: "A command was not taken on, and why. Of the type `outcome-unknown`: it is not known whether it was."},
 	{kind: event.PaymentRequested, summary: "A payment was taken on and is to be charged.", data: event.Requested{}},
 	outcome(event.PaymentPending, payment.StatePending, "The provider took the charge; its result follows."),
 	outcome(event.PaymentUnknown, payment.StateUnknown, "The charge may have been sent, and what became of it is being checked. It has not failed."),

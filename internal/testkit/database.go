@@ -97,6 +97,7 @@ func openOwner(t testing.TB, url string) *pgxpool.Pool {
 // was taken out, and a test that fails inside a transaction never gives its own back:
 // without an end to the wait, the run would stand still and hide the failure.
 func closeAtEnd(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
 	t.Cleanup(func() {
 		closed := make(chan struct{})
 		go func() {
