@@ -17,6 +17,7 @@ import (
 	"github.com/payonce/payonce/internal/provider/simulated"
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/internal/testkit"
+	"github.com/payonce/payonce/internal/testkit/fixture"
 	"github.com/payonce/payonce/internal/webhook"
 )
 
@@ -212,4 +213,23 @@ func TestU8_TheDatabaseRefusesToRewriteWhatAProviderSaid(t *testing.T) {
 		_, err := i.App.Exec(context.WithoutCancel(t.Context()), sql)
 		require.ErrorContains(t, err, "permission denied", sql)
 	}
+}
+
+// Whoever applies an answer locks keys first and operations last. An event's row comes
+// before both, so what is written into it must not lock an operation (P2).
+func TestU8_P2_AnEventThatIsFinishedLocksNoOperation(t *testing.T) {
+	t.Parallel()
+	i := newInbox(t)
+	about := fixture.Accept(t, i.App)
+	i.hears(t, "card", "evt_1", `{"type":"a"}`)
+	taken := i.take(t, 1)
+	require.NoError(t, pgx.BeginFunc(t.Context(), i.App, func(tx pgx.Tx) error {
+		written, err := webhook.Finish(t.Context(), tx, []webhook.Finished{{Event: taken[0], State: webhook.Applied, OperationID: about.OperationID}})
+		require.Len(t, written, 1)
+		if err != nil {
+			return err
+		}
+		_, err = i.App.Exec(t.Context(), "SELECT FROM operation WHERE id = $1 FOR UPDATE NOWAIT", about.OperationID)
+		return err
+	}))
 }

@@ -16,7 +16,11 @@ CREATE TABLE provider_event
     conflicting      boolean     NOT NULL DEFAULT false, -- another body came under the same id
     state            text        NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'applied', 'ignored', 'person')),
     reason           text,
-    operation_id     uuid REFERENCES operation (id), -- what it was about, once it was applied
+    -- What it was about, once it was applied. No foreign key: its check would lock the
+    -- operation, and events are written before keys and payments are locked. The story
+    -- with one: an event holds its operation, a worker holds the key and waits for the
+    -- operation, and the event waits for the key.
+    operation_id     uuid,
     tries            integer     NOT NULL DEFAULT 0, -- rises when a reconciler takes it; a result for an older one falls
     next_try_at      timestamptz,
     done_at          timestamptz,
