@@ -183,7 +183,8 @@ func TestTheApplierKeepsABadOutcomeFromTheOthers(t *testing.T) {
 		good, told = append(good, p), append(told, answer(a, payment.VerdictCaptured))
 	}
 	bad := answer(first, payment.VerdictCaptured)
-	bad.Learned.OperationID = uuid.New()
+	// Of no payment that is there: else it could wait for the first one's key.
+	bad.PaymentID, bad.Learned.OperationID = uuid.New(), uuid.New()
 	_, err = operation.Lock(t.Context(), holder, []uuid.UUID{held.OperationID})
 	require.NoError(t, err)
 
