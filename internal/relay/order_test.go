@@ -27,6 +27,9 @@ const (
 	orderWriters = 8
 	// orderAct is how many records pass between two things that happen to relays.
 	orderAct = 100
+	// orderAhead is how far the writers may be ahead of the reader. Without it they are
+	// done before the reader has seen much, and no relay has work in hand any more.
+	orderAhead = 2 * orderAct
 )
 
 // order is the harness of P5 and R6: concurrent transactions write events of the
@@ -39,13 +42,16 @@ type order struct {
 	started  int
 	killed   int
 	frozen   int // with lanes or rows in hand
-	written  []uuid.UUID
 	mu       sync.Mutex
+	written  []uuid.UUID
+	allowed  int        // events that may be written by now
+	grows    *sync.Cond // when allowed does
 }
 
 func newOrder(t *testing.T, broker testkit.Broker, kind string) *order {
 	t.Helper()
-	o := &order{bundle: &bundle{t: t, database: testkit.NewDatabase(t), broker: broker}, kind: kind}
+	o := &order{bundle: &bundle{t: t, database: testkit.NewDatabase(t), broker: broker}, kind: kind, allowed: orderAhead}
+	o.grows = sync.NewCond(&o.mu)
 	_, err := o.database.Owner.Exec(t.Context(), `CREATE TABLE payment_stand_in (key uuid PRIMARY KEY, next int NOT NULL DEFAULT 0);
 		GRANT SELECT, UPDATE ON payment_stand_in TO payonce_app`)
 	require.NoError(t, err)
@@ -69,6 +75,7 @@ func (o *order) run() sightings {
 	}
 	c := o.consume(o.broker.Topics.Events)
 	records := o.disturb(c)
+	o.allow(orderKeys * orderEach)
 	writers.Wait()
 	require.Eventually(o.t, o.drained, 3*time.Minute, 20*time.Millisecond)
 	for _, child := range o.children {
@@ -80,6 +87,30 @@ func (o *order) run() sightings {
 func (o *order) add() {
 	o.started++
 	o.children = append(o.children, o.startChild(o.kind, o.started))
+}
+
+// allow lets the writers write that many events more.
+func (o *order) allow(events int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.allowed += events
+	o.grows.Broadcast()
+}
+
+// awaitRoom waits until the writers may write more.
+func (o *order) awaitRoom() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.written) >= o.allowed {
+		o.grows.Wait()
+	}
+}
+
+// read returns the next records, and lets the writers write as many more.
+func (o *order) read(c *consumer, n int) []*kgo.Record {
+	records := c.next(n)
+	o.allow(n)
+	return records
 }
 
 // write appends events to random keys until all are full. Transactions of one
@@ -98,6 +129,7 @@ func (o *order) write(keys []uuid.UUID) {
 // writeOnce is one transaction. It reports whether the key was not full yet. Some
 // stay open for a while after their events are written, and some roll back.
 func (o *order) writeOnce(key uuid.UUID) bool {
+	o.awaitRoom()
 	var events []event.Event
 	errRolledBack := fmt.Errorf("rolled back on purpose")
 	err := pgx.BeginFunc(o.t.Context(), o.database.App, func(tx pgx.Tx) error {
@@ -134,7 +166,7 @@ func (o *order) writeOnce(key uuid.UUID) bool {
 func (o *order) disturb(c *consumer) []*kgo.Record {
 	var records []*kgo.Record
 	for act := 0; len(records)+orderAct < orderKeys*orderEach; act++ {
-		records = append(records, c.next(orderAct)...)
+		records = append(records, o.read(c, orderAct)...)
 		switch act % 4 {
 		case 0:
 			o.kill()
@@ -165,13 +197,13 @@ func (o *order) freeze(c *consumer, records *[]*kgo.Record) {
 	o.frozen++
 	o.endSessions(o.sessions(), victim)
 	if left := orderKeys*orderEach - len(*records); left > 2*orderAct {
-		*records = append(*records, c.next(orderAct/2)...)
+		*records = append(*records, o.read(c, orderAct/2)...)
 	}
 	victim.signal(o.t, syscall.SIGCONT)
 }
 
 // stopWithWorkInHand freezes the child at a moment at which it holds lanes: its
-// transaction has an id.
+// transaction has an id. Between two tries there is something new to do.
 func (o *order) stopWithWorkInHand(victim *child) bool {
 	const tries = 1000
 	for range tries {
@@ -183,6 +215,7 @@ func (o *order) stopWithWorkInHand(victim *child) bool {
 			return true
 		}
 		victim.signal(o.t, syscall.SIGCONT)
+		o.allow(1)
 	}
 	return false
 }
@@ -224,9 +257,8 @@ func TestR6_EventsOfAPaymentKeepTheirOrderWhateverHappensToRelays(t *testing.T) 
 			t.Logf("%d relays started, %d killed, %d frozen with lanes in hand, %d records repeated", o.started, o.killed, o.frozen, s.repeated)
 			require.Empty(t, s.disorder())
 			o.requireNothingLost(s)
-			// How many of them are met with work in hand depends on the machine; one that
-			// is frozen with it for certain has a test of its own.
-			require.GreaterOrEqual(t, o.killed+o.frozen, 6)
+			require.GreaterOrEqual(t, o.killed, 3)
+			require.GreaterOrEqual(t, o.frozen, 3)
 		})
 	}
 }
