@@ -81,21 +81,14 @@ func (c *Client) Submit(ctx context.Context, intent *Intent, request PaymentRequ
 	if err != nil {
 		return Receipt{}, err
 	}
-	var receipt Receipt
-	err = c.perform(ctx, call{
-		method: http.MethodPost, path: "/v1/payments", intent: intent, body: body,
-		read: func(a answer) error {
-			receipt = Receipt{Replayed: a.replayed()}
-			if err := a.view(&receipt.Payment); err != nil {
-				return err
-			}
-			return request.answeredBy(receipt.Payment)
-		},
+	post := call{method: http.MethodPost, path: "/v1/payments", intent: intent, body: body}
+	return ask(ctx, c, post, func(a answer, receipt *Receipt) error {
+		receipt.Replayed = a.replayed()
+		if err := a.view(&receipt.Payment); err != nil {
+			return err
+		}
+		return request.answeredBy(receipt.Payment)
 	})
-	if err != nil {
-		return Receipt{}, err
-	}
-	return receipt, nil
 }
 
 // answeredBy refuses another payment's answer, from a cache or a proxy that mixes
@@ -144,21 +137,13 @@ func (c *Client) Cancel(ctx context.Context, intent *Intent, id uuid.UUID) (paym
 	if err := intent.check(); err != nil {
 		return payment.View{}, err
 	}
-	var view payment.View
-	err := c.perform(ctx, call{
-		method: http.MethodPost, path: paymentPath(id) + "/cancel", intent: intent, body: []byte("{}"),
-		read: func(a answer) error {
-			view = payment.View{}
-			if err := a.view(&view); err != nil {
-				return err
-			}
-			return isPayment(view, id)
-		},
+	post := call{method: http.MethodPost, path: paymentPath(id) + "/cancel", intent: intent, body: []byte("{}")}
+	return ask(ctx, c, post, func(a answer, view *payment.View) error {
+		if err := a.view(view); err != nil {
+			return err
+		}
+		return isPayment(*view, id)
 	})
-	if err != nil {
-		return payment.View{}, err
-	}
-	return view, nil
 }
 
 // Await's pauses between two looks: short for a charge that takes a moment, long for

@@ -26,6 +26,21 @@ type try struct {
 	told bool
 }
 
+// ask performs a call and returns what its answer tells. take reads an answer of status
+// 2xx into a value that no answer before it has touched; of a call that failed nothing is
+// returned.
+func ask[T any](ctx context.Context, c *Client, call call, take func(answer, *T) error) (T, error) {
+	var got, none T
+	call.read = func(a answer) error {
+		got = none
+		return take(a, &got)
+	}
+	if err := c.perform(ctx, call); err != nil {
+		return none, err
+	}
+	return got, nil
+}
+
 // perform sends requests until one is answered, none can help, or the time is over.
 func (c *Client) perform(ctx context.Context, call call) error {
 	if err := ctx.Err(); err != nil {

@@ -21,21 +21,13 @@ type where struct {
 // read asks for something that no request changes. check refuses an answer that
 // tells of something else.
 func read[T any](ctx context.Context, c *Client, w where, check func(T) error) (T, error) {
-	var found, none T
-	err := c.perform(ctx, call{
-		method: http.MethodGet, path: w.path, query: w.query.Encode(),
-		read: func(a answer) error {
-			found = none
-			if err := a.decode("application/json", &found); err != nil {
-				return err
-			}
-			return check(found)
-		},
+	get := call{method: http.MethodGet, path: w.path, query: w.query.Encode()}
+	return ask(ctx, c, get, func(a answer, found *T) error {
+		if err := a.decode("application/json", found); err != nil {
+			return err
+		}
+		return check(*found)
 	})
-	if err != nil {
-		return none, err
-	}
-	return found, nil
 }
 
 // anything is the check of what cannot tell of something else.

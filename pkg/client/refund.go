@@ -70,21 +70,14 @@ func (c *Client) Refund(ctx context.Context, intent *Intent, id uuid.UUID, reque
 	if err != nil {
 		return RefundReceipt{}, err
 	}
-	var receipt RefundReceipt
-	err = c.perform(ctx, call{
-		method: http.MethodPost, path: paymentPath(id) + "/refunds", intent: intent, body: body,
-		read: func(a answer) error {
-			receipt = RefundReceipt{Replayed: a.replayed()}
-			if err := a.decode("application/json", &receipt.Refund); err != nil {
-				return err
-			}
-			return request.answeredBy(receipt.Refund, id)
-		},
+	post := call{method: http.MethodPost, path: paymentPath(id) + "/refunds", intent: intent, body: body}
+	return ask(ctx, c, post, func(a answer, receipt *RefundReceipt) error {
+		receipt.Replayed = a.replayed()
+		if err := a.decode("application/json", &receipt.Refund); err != nil {
+			return err
+		}
+		return request.answeredBy(receipt.Refund, id)
 	})
-	if err != nil {
-		return RefundReceipt{}, err
-	}
-	return receipt, nil
 }
 
 // answeredBy refuses another refund's answer.
