@@ -10,6 +10,7 @@ import (
 	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/problem"
+	"github.com/payonce/payonce/internal/vocabulary"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
@@ -75,15 +76,15 @@ var parameters = map[string]huma.Param{
 	},
 	accept.FieldInvoiceID: {
 		Name: accept.FieldInvoiceID, In: "query", Description: "Only payments of this invoice.", Example: "INV-2026-0017",
-		Schema: listedBy(accept.InvoiceIDCharsMax),
+		Schema: vocabulary.Identifier(accept.InvoiceIDCharsMax),
 	},
 	accept.FieldExternalReference: {
 		Name: accept.FieldExternalReference, In: "query", Description: "Only payments with this reference. Not together with `invoiceId`.", Example: "PO-7",
-		Schema: listedBy(accept.ExternalReferenceCharsMax),
+		Schema: vocabulary.Identifier(accept.ExternalReferenceCharsMax),
 	},
 	paramState: {
 		Name: paramState, In: "query", Description: "Only payments that are in this state now.",
-		Schema: &huma.Schema{Type: huma.TypeString, Enum: paymentStates()},
+		Schema: &huma.Schema{Type: huma.TypeString, Enum: vocabulary.Enum(payment.States[:])},
 	},
 	paramCreatedAfter: {
 		Name: paramCreatedAfter, In: "query", Description: "Only payments that were taken on at this moment or after it.",

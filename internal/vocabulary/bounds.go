@@ -16,6 +16,13 @@ const plainText = `^[!-~]([ -~]*[!-~])?$`
 // currencyPattern is what all ISO 4217 codes look like.
 const currencyPattern = `^[A-Z]{3}$`
 
+// Identifier is the schema of an identifier, bounded as accept does it.
+func Identifier(charsMax int) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	text(charsMax)(s)
+	return s
+}
+
 // text bounds an identifier as accept does.
 func text(charsMax int) func(*huma.Schema) {
 	return func(s *huma.Schema) {
@@ -52,18 +59,11 @@ func object(s *huma.Schema) {
 func currencies() []any {
 	codes := currency.GetCurrencyCodes()
 	slices.Sort(codes)
-	return anys(codes)
+	return Enum(codes)
 }
 
-// states are the states that an operation's arrows lead a payment through.
-func states() []any {
-	var found []payment.State
-	for _, arrow := range payment.Arrows() {
-		found = append(found, arrow.From.PaymentState(), arrow.To.PaymentState())
-	}
-	slices.Sort(found)
-	return anys(slices.Compact(found))
-}
+// states are the states of a payment.
+func states() []any { return Enum(slices.Sorted(slices.Values(payment.States[:]))) }
 
 // operationStates are the states that arrows lead an operation through.
 func operationStates() []any {
@@ -72,10 +72,11 @@ func operationStates() []any {
 		found = append(found, arrow.From, arrow.To)
 	}
 	slices.Sort(found)
-	return anys(slices.Compact(found))
+	return Enum(slices.Compact(found))
 }
 
-func anys[T any](values []T) []any {
+// Enum is a closed list of values as a schema has it, in the order in which they come.
+func Enum[T any](values []T) []any {
 	list := make([]any, len(values))
 	for i, value := range values {
 		list[i] = value
