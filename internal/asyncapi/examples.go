@@ -3,23 +3,23 @@ package asyncapi
 import (
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/internal/problem"
+	"github.com/payonce/payonce/internal/vocabulary"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/payment"
 )
 
 // The names in the examples.
 var (
-	examplePayment   = uuid.MustParse("0190a1b2-c3d4-7000-8000-000000000001")
-	exampleOperation = uuid.MustParse("0190a1b2-c3d4-7000-8000-000000000002")
-	exampleRefund    = uuid.MustParse("0190a1b2-c3d4-7000-8000-000000000003")
-	exampleEvent     = uuid.MustParse("0190a1b2-c3d4-7000-8000-000000000004")
-	exampleMerchant  = uuid.MustParse("0190a1b2-c3d4-7000-8000-000000000009")
-	exampleTime      = time.Date(2026, 5, 4, 3, 2, 1, 123456000, time.UTC)
+	examplePayment   = uuid.MustParse(vocabulary.ExamplePaymentID)
+	exampleOperation = uuid.MustParse(vocabulary.ExampleOperationID)
+	exampleRefund    = uuid.MustParse(vocabulary.ExampleRefundID)
+	exampleEvent     = uuid.MustParse(vocabulary.ExampleEventID)
+	exampleMerchant  = uuid.MustParse(vocabulary.ExampleMerchantID)
+	exampleTime      = vocabulary.ExampleTime()
 )
 
 // Example is a payload of the type, as it is on Kafka.
@@ -36,14 +36,14 @@ func Example(kind event.Type) ([]byte, error) {
 func (m message) example() any {
 	switch m.data.(type) {
 	case event.Accepted:
-		view, err := exampleView().Encode()
+		view, err := vocabulary.ExamplePayment().Encode()
 		if err != nil {
 			panic(err) // texts and times always render
 		}
 		return event.Accepted{Payment: view}
 	case problem.Document:
 		p := problem.InvoiceHasPayment.Failure("The invoice can be paid again when this payment has failed or was canceled.")
-		view := exampleView()
+		view := vocabulary.ExamplePayment()
 		p.Payment = &view
 		return p.Document
 	case event.Requested:
@@ -62,15 +62,6 @@ func (m message) example() any {
 		return m.exampleRefunded()
 	default:
 		return json.RawMessage(`{"invoiceId":"INV-2026-0017","paymentType":"invoice","amount":"10.00","currency":"TRY","paymentMethod":"tok_simulated"}`)
-	}
-}
-
-func exampleView() payment.View {
-	next := exampleTime.Add(time.Minute)
-	return payment.View{
-		ID: examplePayment, OperationID: exampleOperation, State: payment.StateCreated,
-		Amount: "10.00", AmountMinor: "1000", Currency: "TRY", InvoiceID: "INV-2026-0017", PaymentType: "invoice",
-		Refunded: "0.00", NextCheckAt: &next, CreatedAt: exampleTime, UpdatedAt: exampleTime,
 	}
 }
 

@@ -43,11 +43,11 @@ var parameters = map[string]huma.Param{
 		Schema: &huma.Schema{Type: huma.TypeString, Pattern: keyPattern}, Example: "8f6f1e1c-6d5c-4f3a-9d2b-1f0a9c7e2b11",
 	},
 	"payment-id": {
-		Name: "id", In: "path", Required: true, Description: "The payment's id.", Example: exampleID,
+		Name: "id", In: "path", Required: true, Description: "The payment's id.", Example: vocabulary.ExamplePaymentID,
 		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
 	},
 	"refund-id": {
-		Name: "id", In: "path", Required: true, Description: "The refund's id.", Example: exampleRefundID,
+		Name: "id", In: "path", Required: true, Description: "The refund's id.", Example: vocabulary.ExampleRefundID,
 		Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"},
 	},
 	"provider-account": {
@@ -140,11 +140,6 @@ func problemHeaders(p problem.Problem) []string {
 	}
 	return nil
 }
-
-const (
-	exampleID       = "0190a1b2-c3d4-7000-8000-000000000001"
-	exampleRefundID = "0190a1b2-c3d4-7000-8000-000000000003"
-)
 
 // requests are examples of bodies.
 var requests = map[reflect.Type]map[string]*huma.Example{

@@ -59,17 +59,15 @@ type member struct {
 	optional bool
 }
 
-const (
-	exampleID   = "0190a1b2-c3d4-7000-8000-000000000001"
-	exampleTime = "2026-05-04T03:02:01.123456Z"
-)
+// exampleTime is ExampleTime as it is sent.
+const exampleTime = "2026-05-04T03:02:01.123456Z"
 
 // members are the members of all documents.
 var members = map[string]member{
-	"id":          {text: "The payment's id.", example: exampleID},
-	"paymentId":   {text: "The payment's id, which is the record's key too.", example: exampleID},
-	"operationId": {text: "Names the one money movement, here and at the provider.", example: "0190a1b2-c3d4-7000-8000-000000000002"},
-	"merchantId":  {text: "The merchant's id.", example: "0190a1b2-c3d4-7000-8000-000000000009"},
+	"id":          {text: "The payment's id.", example: ExamplePaymentID},
+	"paymentId":   {text: "The payment's id, which is the record's key too.", example: ExamplePaymentID},
+	"operationId": {text: "Names the one money movement, here and at the provider.", example: ExampleOperationID},
+	"merchantId":  {text: "The merchant's id.", example: ExampleMerchantID},
 	"state":       {text: "Where the payment stands.", example: payment.StateCaptured},
 	"reason":      {text: "A stable code for why the payment failed or is not final yet.", example: nil},
 
@@ -93,14 +91,14 @@ var members = map[string]member{
 		bound: object, example: map[string]any{"cart": "17"}},
 	"chargeBefore": {text: "The last moment at which the charge may be sent to the provider.", bound: format("date-time"), example: "2026-05-05T00:00:00Z"},
 
-	"refundId": {text: "The refund's id, which names its operation too.", example: "0190a1b2-c3d4-7000-8000-000000000003"},
+	"refundId": {text: "The refund's id, which names its operation too.", example: ExampleRefundID},
 	"refundReference": {text: "The merchant's name for the refund, unique per payment for ever.",
 		bound: text(accept.RefundReferenceCharsMax), example: "RMA-3"},
 	"refundedTotal": {text: "The sum of the payment's refunds that have not failed, in the currency's decimals.",
 		bound: pattern(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`), example: "10.00"},
 	"refundedTotalMinor": {text: "The same in minor units.", bound: pattern(`^(0|[1-9][0-9]*)$`), example: "1000"},
-	"Refund.id":          {text: "The refund's id, which names its operation too.", example: "0190a1b2-c3d4-7000-8000-000000000003"},
-	"Refund.paymentId":   {text: "The payment's id.", example: exampleID},
+	"Refund.id":          {text: "The refund's id, which names its operation too.", example: ExampleRefundID},
+	"Refund.paymentId":   {text: "The payment's id.", example: ExamplePaymentID},
 	"Refund.state":       {text: "Where the refund stands.", example: payment.OperationSucceeded},
 	"Refund.reason":      {text: "A stable code for why the refund failed or is not final yet.", example: nil},
 	"Refund.createdAt":   {text: "When the refund was taken on, UTC.", example: exampleTime},
@@ -120,7 +118,7 @@ var members = map[string]member{
 	"at":                      {text: "When it became so, by the database's clock.", example: exampleTime},
 	"event":                   {text: "The event that told of it; null when nobody was told."},
 	"HistoryEntry.reason":     {text: "A stable code for why it moved."},
-	"HistoryEvent.id":         {text: "The event's id on the topic, the same however often it is published.", example: "0190a1b2-c3d4-7000-8000-000000000004"},
+	"HistoryEvent.id":         {text: "The event's id on the topic, the same however often it is published.", example: ExampleEventID},
 	"HistoryEvent.type":       {text: "The event's type.", example: event.PaymentCaptured},
 	"refund":                  {text: "The refund that stands in the way."},
 	"replayed":                {text: "Whether the key stood for this very command before."},
