@@ -121,7 +121,10 @@ func (a Amendments) queueCancel(batch *pgx.Batch, row operation.Locked) (operati
 		WaitsFor: operation.Machine, ProviderObjectID: row.ProviderObjectID,
 	}}
 	operation.QueueMoves(batch, []operation.Move{m})
-	after := m.After()
+	after, err := m.After()
+	if err != nil {
+		return row, err
+	}
 	payload, err := event.Encode(after.Outcome())
 	if err != nil {
 		return row, fmt.Errorf("telling of payment %s: %w", row.PaymentID, err)

@@ -19,15 +19,19 @@ type Move struct {
 	To   Standing // the whole standing afterwards
 }
 
-// After returns the operation as it is once the move is made.
-func (m Move) After() Locked {
+// After returns the operation as it is once the move is made. An error says that the
+// payment's refunds come to no sum.
+func (m Move) After() (Locked, error) {
 	after := m.From
 	after.Standing = m.To
 	if after.Kind == payment.KindCharge {
 		after.Payment.State, after.Payment.Reason = m.To.State.PaymentState(), m.To.Reason
 	}
-	after.Payment.Refunded = m.refunded()
-	return after
+	var err error
+	if after.Payment.Refunded, err = m.refunded(); err != nil {
+		return m.From, fmt.Errorf("counting refund %s: %w", m.From.ID, err)
+	}
+	return after, nil
 }
 
 //go:embed move.sql

@@ -96,20 +96,27 @@ func (l Locked) FitsRefund() bool {
 // amount of money above zero when everything is.
 func (l Locked) Remaining() (money.Amount, error) { return l.Payment.Amount.Sub(l.Payment.Refunded) }
 
-// refunded is the sum of the payment's refunds once the move is made: what failed does
-// not count, and what took place after all counts again.
-func (m Move) refunded() money.Amount {
-	sum, err := m.From.Payment.Refunded, error(nil)
+// refunded is the sum of the payment's refunds once the move is made.
+func (m Move) refunded() (money.Amount, error) {
+	switch m.counted() {
+	case -1:
+		return m.From.Payment.Refunded.Sub(m.From.Amount)
+	case +1:
+		return m.From.Payment.Refunded.Add(m.From.Amount)
+	}
+	return m.From.Payment.Refunded, nil
+}
+
+// counted is how often more than before the move a refund counts: a refund that fails
+// ceases to, and one that took place after all counts again.
+func (m Move) counted() int {
 	switch before, after := m.From.counts(m.From.State), m.From.counts(m.To.State); {
 	case before && !after:
-		sum, err = sum.Sub(m.From.Amount)
+		return -1
 	case !before && after:
-		sum, err = sum.Add(m.From.Amount)
+		return +1
 	}
-	if err != nil {
-		return m.From.Payment.Refunded // the database counts for itself, and refuses
-	}
-	return sum
+	return 0
 }
 
 func (l Locked) counts(s payment.OperationState) bool {
@@ -121,7 +128,7 @@ func queueRefunded(batch *pgx.Batch, moves []Move) {
 	var counted []Move
 	distinct := map[uuid.UUID]bool{}
 	for _, m := range moves {
-		if m.refunded() != m.From.Payment.Refunded {
+		if m.counted() != 0 {
 			counted, distinct[m.From.PaymentID] = append(counted, m), true
 		}
 	}
@@ -130,7 +137,7 @@ func queueRefunded(batch *pgx.Batch, moves []Move) {
 	}
 	batch.Queue(countRefundsSQL,
 		postgres.Column(counted, func(m Move) uuid.UUID { return m.From.PaymentID }),
-		postgres.Column(counted, func(m Move) int64 { return m.refunded().Minor() - m.From.Payment.Refunded.Minor() }),
+		postgres.Column(counted, func(m Move) int64 { return int64(m.counted()) * m.From.Amount.Minor() }),
 		postgres.Column(counted, func(m Move) time.Time { return m.From.Now }),
 	).Exec(expectTouched("counting refunds", len(distinct)))
 }

@@ -196,11 +196,11 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 		depth = 1
 	}
 	for i, to := range standings {
-		m := operation.Move{From: k.row, To: to}
-		if err := g.collect(w, depth+i, m); err != nil {
+		after, err := g.collect(w, depth+i, operation.Move{From: k.row, To: to})
+		if err != nil {
 			return result, err
 		}
-		k.row = m.After()
+		k.row = after
 		g.share(k)
 	}
 	steps, about := k.follow(o, result.From)
@@ -236,41 +236,39 @@ func (g *group) share(k *known) {
 func (g *group) withdraw(w *writes, k *known) error {
 	for _, id := range k.superseded() {
 		other := g.locked[id]
-		m := operation.Move{From: other.row, To: other.withdrawn()}
-		if err := g.collect(w, 0, m); err != nil {
+		after, err := g.collect(w, 0, operation.Move{From: other.row, To: other.withdrawn()})
+		if err != nil {
 			return err
 		}
-		other.row = m.After()
+		other.row = after
 		k.files[0].note(other)
 	}
 	return nil
 }
 
-// collect adds one move and all that must commit with it.
-func (p Publisher) collect(w *writes, depth int, m operation.Move) error {
+// collect adds one move and all that must commit with it, and returns the row as it is
+// then.
+func (p Publisher) collect(w *writes, depth int, m operation.Move) (operation.Locked, error) {
 	for len(w.moves) <= depth {
 		w.moves = append(w.moves, nil)
 	}
 	w.moves[depth] = append(w.moves[depth], m)
-	if m.From.State == m.To.State {
-		return nil // an attempt within unknown ended; nothing to tell
+	after, err := m.After()
+	if err != nil || after.State == m.From.State {
+		return after, err // an attempt within unknown ended; nothing to tell
 	}
-	if err := p.tellOf(w, m); err != nil {
-		return err
+	if err := p.tellOf(w, m.From.State, after); err != nil {
+		return after, err
 	}
-	after := m.After()
 	if after.CaseID != nil || !after.State.Final() {
-		return nil
+		return after, nil
 	}
 	if after.State == payment.OperationSucceeded {
 		w.book(after)
 	}
 	answer, err := finalAnswer(after)
-	if err != nil {
-		return err
-	}
 	w.answers = append(w.answers, answer)
-	return nil
+	return after, err
 }
 
 // finalAnswer is what every repeat of the request gets from now on.
@@ -284,8 +282,8 @@ func finalAnswer(l operation.Locked) (idempotency.Answer, error) {
 }
 
 // tellOf adds a move to the payment's history, with its event.
-func (p Publisher) tellOf(w *writes, m operation.Move) error {
-	told, err := p.tell(m)
+func (p Publisher) tellOf(w *writes, from payment.OperationState, after operation.Locked) error {
+	told, err := p.tell(from, after)
 	if err != nil {
 		return err
 	}

@@ -82,10 +82,14 @@ func (p Publisher) carry(w *writes, k *known, f *file, c carrying) error {
 	if standing != nil {
 		m := operation.Move{From: k.row, To: *standing}
 		w.moves = append(w.moves, []operation.Move{m})
-		if err := p.tellOf(w, m); err != nil {
+		after, err := m.After()
+		if err != nil {
 			return err
 		}
-		k.row = m.After()
+		if err := p.tellOf(w, m.From.State, after); err != nil {
+			return err
+		}
+		k.row = after
 	}
 	if order != "" {
 		if err := w.order(k, f, order); err != nil {

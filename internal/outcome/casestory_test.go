@@ -35,11 +35,20 @@ func (s *story) carry(a action) {
 		s.objections = append(s.objections, "a rule gives back what could be the only money there is")
 	}
 	if standing != nil {
-		k.row = operation.Move{From: k.row, To: *standing}.After()
+		k.row = moved(k, *standing)
 	}
 	if kind != "" {
 		s.enter(k, f, kind, a.by)
 	}
+}
+
+// moved is an operation after a move.
+func moved(k *known, to operation.Standing) operation.Locked {
+	after, err := operation.Move{From: k.row, To: to}.After()
+	if err != nil {
+		panic(err) // a story's refunds have sums
+	}
+	return after
 }
 
 // deniedLast is movement_is_denied().
@@ -79,7 +88,7 @@ func (s *story) withdraw(k *known) {
 			if why := refused(other, other.row.Standing, to); why != "" {
 				s.objections = append(s.objections, "withdrawn: "+why)
 			}
-			other.row = operation.Move{From: other.row, To: to}.After()
+			other.row = moved(other, to)
 			k.files[0].note(other)
 		}
 	}

@@ -49,7 +49,7 @@ func (p Publisher) Bump(ctx context.Context, tx pgx.Tx, e operation.Epoch, ids [
 			continue
 		}
 		to := known{row: row}.bumped()
-		if err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
+		if _, err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
 			return nil, err
 		}
 		applied = append(applied, Applied{OperationID: row.ID, From: row.State, To: to.State, Fence: to.Fence})

@@ -51,10 +51,9 @@ func chargeEvent(state payment.OperationState) event.Type {
 }
 
 // tell describes a move as history, with the event that tells of it.
-func (p Publisher) tell(m operation.Move) (operation.History, error) {
-	after := m.After()
+func (p Publisher) tell(from payment.OperationState, after operation.Locked) (operation.History, error) {
 	h := operation.History{
-		PaymentID: after.PaymentID, OperationID: after.ID, From: m.From.State, To: after.State, Fence: after.Fence,
+		PaymentID: after.PaymentID, OperationID: after.ID, From: from, To: after.State, Fence: after.Fence,
 	}
 	if after.Reason != nil {
 		h.Reason = *after.Reason

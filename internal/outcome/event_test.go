@@ -30,6 +30,13 @@ func told(from, to payment.OperationState, reason *string) operation.Move {
 	}
 }
 
+func tellMove(t *testing.T, p Publisher, m operation.Move) (operation.History, error) {
+	t.Helper()
+	after, err := m.After()
+	require.NoError(t, err)
+	return p.tell(m.From.State, after)
+}
+
 // The payloads are a contract: changing one is another version of its type (E2).
 func TestE1_TheDataOfAnEventIsGolden(t *testing.T) {
 	t.Parallel()
@@ -49,7 +56,7 @@ func TestE1_TheDataOfAnEventIsGolden(t *testing.T) {
 		payment.OperationFailed:    {event.PaymentFailed, new("declined"), `"state":"failed","reason":"declined",`},
 		payment.OperationCanceled:  {event.PaymentCanceled, nil, `"state":"canceled","reason":null,`},
 	} {
-		h, err := p.tell(told(payment.OperationProcessing, state, want.reason))
+		h, err := tellMove(t, p, told(payment.OperationProcessing, state, want.reason))
 		require.NoError(t, err)
 		require.Equal(t, want.kind, h.Event.Type)
 		require.Equal(t, head+want.middle+tail, string(h.Event.Payload), state)
@@ -61,14 +68,14 @@ func TestE1_TheDataOfAnEventIsGolden(t *testing.T) {
 
 func TestOurOwnAffairsAreToldToNobody(t *testing.T) {
 	t.Parallel()
-	h, err := Publisher{}.tell(told(payment.OperationProcessing, payment.OperationCreated, new(ReasonRetrying)))
+	h, err := tellMove(t, Publisher{}, told(payment.OperationProcessing, payment.OperationCreated, new(ReasonRetrying)))
 	require.NoError(t, err)
 	require.Nil(t, h.Event)
 	require.Equal(t, ReasonRetrying, h.Reason)
 
 	void := told(payment.OperationProcessing, payment.OperationSucceeded, nil)
 	void.From.Kind = payment.KindVoid
-	h, err = Publisher{}.tell(void)
+	h, err = tellMove(t, Publisher{}, void)
 	require.NoError(t, err)
 	require.Nil(t, h.Event, "a charge's events tell of charges")
 }

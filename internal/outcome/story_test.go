@@ -203,7 +203,7 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 			if why := refused(k, k.row.Standing, to); why != "" {
 				s.objections = append(s.objections, fmt.Sprintf("%s -> %s: %s", k.row.State, to.State, why))
 			}
-			k.row = operation.Move{From: k.row, To: to}.After()
+			k.row = moved(k, to)
 		}
 		_, about := k.follow(o, result.From)
 		s.nameCases()

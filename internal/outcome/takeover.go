@@ -23,7 +23,7 @@ func (p Publisher) TakeOver(ctx context.Context, tx pgx.Tx, accounts []string, l
 	for i, row := range rows {
 		to := known{row: row}.open(payment.OperationUnknown, Outcome{})
 		to.Reason, to.NextCheckAt = new(ReasonLeaseRanOut), &row.Now
-		if err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
+		if _, err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
 			return nil, err
 		}
 		applied[i] = Applied{OperationID: row.ID, From: row.State, To: to.State, Fence: to.Fence}
@@ -55,7 +55,7 @@ func (p Publisher) Expire(ctx context.Context, tx pgx.Tx, accounts []string, lim
 			continue
 		}
 		to := k.settled(payment.OperationFailed, ReasonExpired, Outcome{})
-		if err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
+		if _, err := p.collect(&w, 0, operation.Move{From: row, To: to}); err != nil {
 			return nil, nil, err
 		}
 		expired = append(expired, Applied{OperationID: row.ID, From: row.State, To: to.State, Fence: to.Fence})
