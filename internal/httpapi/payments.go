@@ -81,17 +81,26 @@ func single(header http.Header, name string) string {
 // sendResult sends the payment as it is, or the answer that is stored for it. What is
 // said about a payment stands in no problem document, so it is said last.
 func sendResult(w http.ResponseWriter, result accept.Result) error {
-	answer := result.Answer
-	if answer == nil {
-		body, err := result.Payment.Encode()
-		if err != nil {
-			return err
-		}
-		answer = &accept.Answer{Status: http.StatusAccepted, Body: body}
+	answer, err := answerOf(result.Answer, result.Payment)
+	if err != nil {
+		return err
 	}
 	w.Header().Set("Location", "/v1/payments/"+result.PaymentID.String())
 	sendAnswer(w, answer, result.Outcome == accept.OutcomeReplayed)
 	return nil
+}
+
+// answerOf is the answer that is stored for a request, and as long as there is none
+// the view of what was taken on.
+func answerOf(stored *accept.Answer, view interface{ Encode() ([]byte, error) }) (*accept.Answer, error) {
+	if stored != nil {
+		return stored, nil
+	}
+	body, err := view.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return &accept.Answer{Status: http.StatusAccepted, Body: body}, nil
 }
 
 // sendAnswer sends the answer to a request with a key, or to a repeat of it.

@@ -33,13 +33,9 @@ func (a *api) postRefund(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	if err != nil {
 		return err
 	}
-	answer := done.Answer
-	if answer == nil {
-		body, err := done.Refund.Encode()
-		if err != nil {
-			return err
-		}
-		answer = &accept.Answer{Status: http.StatusAccepted, Body: body}
+	answer, err := answerOf(done.Answer, done.Refund)
+	if err != nil {
+		return err
 	}
 	w.Header().Set("Location", "/v1/refunds/"+done.RefundID.String())
 	sendAnswer(w, answer, done.Replayed)
