@@ -40,19 +40,11 @@ const uuidChars = 36
 func MadeAt(key string) (time.Time, bool) {
 	var at time.Time
 	if id, err := uuid.Parse(key); err == nil && len(key) == uuidChars && id.Version() == 7 && id.Variant() == uuid.RFC4122 {
-		at = milliseconds(id[:6])
+		at = time.Unix(id.Time().UnixTime())
 	} else if unix, ok := ulidTime(key); ok {
 		at = time.UnixMilli(unix)
 	}
 	return at.UTC(), at.After(firstTimeOrdered)
-}
-
-func milliseconds(bigEndian []byte) time.Time {
-	var unix int64
-	for _, b := range bigEndian {
-		unix = unix<<8 | int64(b)
-	}
-	return time.UnixMilli(unix)
 }
 
 // ulidTime reads the ten characters of a ULID that hold its time, after looking at

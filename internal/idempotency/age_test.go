@@ -19,11 +19,12 @@ func TestI12_TheTimeOfATimeOrderedKeyIsRead(t *testing.T) {
 	// The examples of RFC 9562, appendix A.6, and of the ULID specification.
 	const v7, ulid = "017F22E2-79B0-7CC3-98C4-DC0C0C07398F", "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 	for key, want := range map[string]string{
-		v7:                           "2022-02-22T19:22:22.000Z",
-		strings.ToLower(v7):          "2022-02-22T19:22:22.000Z",
-		ulid:                         "2016-07-30T23:54:10.259Z",
-		strings.ToLower(ulid):        "2016-07-30T23:54:10.259Z",
-		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ": "10889-08-02T05:31:50.655Z",
+		v7:                                     "2022-02-22T19:22:22.000Z",
+		strings.ToLower(v7):                    "2022-02-22T19:22:22.000Z",
+		ulid:                                   "2016-07-30T23:54:10.259Z",
+		strings.ToLower(ulid):                  "2016-07-30T23:54:10.259Z",
+		"7ZZZZZZZZZZZZZZZZZZZZZZZZZ":           "10889-08-02T05:31:50.655Z",
+		"FFFFFFFF-FFFF-7FFF-BFFF-FFFFFFFFFFFF": "10889-08-02T05:31:50.655Z",
 	} {
 		at, ok := idempotency.MadeAt(key)
 		require.True(t, ok, key)
