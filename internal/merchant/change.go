@@ -45,11 +45,10 @@ func Rotate(ctx context.Context, tx pgx.Tx, id uuid.UUID, d Decision) (string, e
 	if err != nil {
 		return "", fmt.Errorf("rotating the API key of merchant %s: %w", id, err)
 	}
-	text, err := addKey(ctx, tx, id)
+	added, text, err := addKey(ctx, tx, id)
 	if err != nil {
 		return "", fmt.Errorf("rotating the API key of merchant %s: %w", id, err)
 	}
-	added, _ := parseKey(text) // it was made a moment ago
 	return text, record(ctx, tx, id, "added API key "+added.prefix, d)
 }
 

@@ -41,7 +41,7 @@ func (d *Directory) Create(ctx context.Context, name, providerAccount string) (M
 		if _, err := tx.Exec(ctx, createMerchantSQL, id, name, providerAccount); err != nil {
 			return err
 		}
-		text, err = addKey(ctx, tx, id)
+		_, text, err = addKey(ctx, tx, id)
 		return err
 	})
 	if err != nil {
@@ -50,16 +50,16 @@ func (d *Directory) Create(ctx context.Context, name, providerAccount string) (M
 	return created, text, nil
 }
 
-func addKey(ctx context.Context, tx pgx.Tx, id uuid.UUID) (string, error) {
+func addKey(ctx context.Context, tx pgx.Tx, id uuid.UUID) (apiKey, string, error) {
 	key, text := newKey()
 	tag, err := tx.Exec(ctx, createKeySQL, key.prefix, id, key.hash[:], LiveKeysMax)
 	if err != nil {
-		return "", err
+		return apiKey{}, "", err
 	}
 	if tag.RowsAffected() == 0 {
-		return "", ErrTooManyKeys
+		return apiKey{}, "", ErrTooManyKeys
 	}
-	return text, nil
+	return key, text, nil
 }
 
 func check(name, providerAccount string) error {
