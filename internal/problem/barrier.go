@@ -8,7 +8,7 @@ import (
 
 // barred explains what stands in the way of a cancel or a refund.
 func barred(b *accept.BarrierError) *Error {
-	f := InternalError.Failure("Send the same request with the same key again: it is not done twice.").Because(b)
+	f := InternalError.Failure(sameAgain).Because(b)
 	switch b.Barrier {
 	case accept.BarrierNoPayment:
 		f = ResourceNotFound.Failure("There is no such payment.")

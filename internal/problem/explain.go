@@ -8,6 +8,9 @@ import (
 	"github.com/payonce/payonce/internal/postgres"
 )
 
+// sameAgain is for failures after which the client does not know what happened.
+const sameAgain = "Send the same request with the same key again: it is not done twice."
+
 // Explain makes a failure of any error of the database or of accept.
 func Explain(err error) *Error {
 	var known *Error
@@ -27,9 +30,9 @@ func Explain(err error) *Error {
 		return RequestInProgress.Failure("Another request holds this key, this invoice or this reference. Send this one again.").Because(err)
 	case errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return ServiceUnavailable.Failure("Send the same request with the same key again: it is not done twice.").Because(err)
+		return ServiceUnavailable.Failure(sameAgain).Because(err)
 	default:
-		return InternalError.Failure("Send the same request with the same key again: it is not done twice.").Because(err)
+		return InternalError.Failure(sameAgain).Because(err)
 	}
 }
 
