@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -57,14 +58,8 @@ func New(c Config) (*Intake, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an intake: %w", err)
 	}
-	if c.Cell == "" {
-		c.Cell = "main"
-	}
-	if c.TopicPrefix == "" {
-		c.TopicPrefix = "payonce"
-	}
 	return &Intake{accept.Rules{
-		Topic: event.TopicsWithPrefix(c.TopicPrefix).Requests, Source: event.Source(c.Cell),
+		Topic: event.TopicsWithPrefix(cmp.Or(c.TopicPrefix, "payonce")).Requests, Source: event.Source(cmp.Or(c.Cell, "main")),
 		Chargeable: judge, KeyWindow: c.KeyWindow,
 	}}, nil
 }
