@@ -46,14 +46,10 @@ func deriveKeys(ctx context.Context, tx pgx.Tx, candidates []*candidate) error {
 		return err
 	}
 	for i, c := range without {
-		last, found := ended[i]
-		repeated := false
-		if found && last.Recent && last.Key != nil {
-			fingerprint, err := c.entry.Request.Fingerprint()
-			if err != nil {
-				return err
-			}
-			repeated = bytes.Equal(fingerprint[:], last.Fingerprint)
+		last := ended[i] // zero when no payment of the invoice has ended
+		repeated, err := c.repeats(last)
+		if err != nil {
+			return err
 		}
 		if repeated {
 			c.setKey(*last.Key)
@@ -62,6 +58,15 @@ func deriveKeys(ctx context.Context, tx pgx.Tx, candidates []*candidate) error {
 		}
 	}
 	return nil
+}
+
+// repeats reports whether this is the request whose payment ended a moment ago.
+func (c *candidate) repeats(last operation.Ended) (bool, error) {
+	if !last.Recent || last.Key == nil {
+		return false, nil
+	}
+	fingerprint, err := c.entry.Request.Fingerprint()
+	return err == nil && bytes.Equal(fingerprint[:], last.Fingerprint), err
 }
 
 // derivedKey is one text for each invoice and each payment of it that has ended. No
