@@ -113,20 +113,11 @@ func (a Amendments) within(ctx context.Context, about uuid.UUID, amend func(cont
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, commitWait)
 	defer cancel()
-	err = whileItDissolves(func() error {
-		return pgx.BeginFunc(ctx, a.Pool, func(tx pgx.Tx) error {
-			if err := groupcommit.SetLockWait(ctx, tx, KeyWaitMax); err != nil {
-				return err
-			}
+	return explained(whileItDissolves(func() error {
+		return pgx.BeginTxFunc(ctx, a.Pool, groupcommit.BeginWithLockWait(KeyWaitMax), func(tx pgx.Tx) error {
 			return amend(ctx, tx)
 		})
-	})
-	var barrier *BarrierError
-	var invalid *InvalidError
-	if errors.As(err, &barrier) || errors.As(err, &invalid) {
-		return err
-	}
-	return explained(err)
+	}))
 }
 
 // own returns the payment, if it is the merchant's.
@@ -197,7 +188,8 @@ func tell(batch *pgx.Batch, h operation.History) error {
 	return outbox.Queue(batch, []event.Event{*h.Event})
 }
 
-// explained sorts the errors of a transaction into those that callers branch on.
+// explained sorts the errors of a transaction into those that callers branch on. What
+// the database did not say, such as a barrier, stays as it is.
 func explained(err error) error {
 	switch {
 	case err == nil:

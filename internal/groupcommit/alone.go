@@ -78,9 +78,9 @@ func (c *Committer[In, Out]) alone(ctx context.Context, in In, lockWait time.Dur
 	return out[0], nil
 }
 
-// beginWithLockWait begins a transaction and bounds, in the same round trip, how
+// BeginWithLockWait begins a transaction and bounds, in the same round trip, how
 // long each of its statements waits for a lock.
-func beginWithLockWait(wait time.Duration) pgx.TxOptions {
+func BeginWithLockWait(wait time.Duration) pgx.TxOptions {
 	// In milliseconds, and never 0, which would wait for ever.
 	return pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = %d", max(wait.Milliseconds(), 1))}
 }

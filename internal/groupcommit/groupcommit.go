@@ -202,7 +202,7 @@ func (c *Committer[In, Out]) transact(ctx context.Context, lockWait time.Duratio
 	ctx, cancel := context.WithTimeout(ctx, c.settings.CommitWait)
 	defer cancel()
 	var out []Out
-	err := pgx.BeginTxFunc(ctx, c.pool, beginWithLockWait(lockWait), func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, c.pool, BeginWithLockWait(lockWait), func(tx pgx.Tx) error {
 		var err error
 		if out, err = c.apply(ctx, tx, in); err == nil && len(out) != len(in) {
 			err = fmt.Errorf("%d answers for %d requests", len(out), len(in)) // before the commit: nothing happened
