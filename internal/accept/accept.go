@@ -11,6 +11,7 @@ import (
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/outbox"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -169,30 +170,35 @@ func (r Rules) write(ctx context.Context, tx pgx.Tx, accepted []*candidate) erro
 		return err
 	}
 	history := make([]operation.History, len(accepted))
-	events := make([]event.Event, len(accepted))
 	for i, c := range accepted {
 		c.result = Result{Outcome: OutcomeAccepted, PaymentID: c.payment.PaymentID}
-		if events[i], err = r.requested(c.payment, at[c.payment.PaymentID]); err != nil {
+		requested, err := r.requested(c.payment, at[c.payment.PaymentID])
+		if err != nil {
 			return err
 		}
 		history[i] = operation.History{
-			PaymentID: c.payment.PaymentID, OperationID: c.payment.OperationID, To: payment.OperationCreated, Event: &events[i],
+			PaymentID: c.payment.PaymentID, OperationID: c.payment.OperationID, To: payment.OperationCreated, Event: &requested,
 		}
 	}
-	return record(ctx, tx, history, events)
+	return record(ctx, tx, history)
 }
 
 // record sends what comes last in one round trip.
-func record(ctx context.Context, tx pgx.Tx, history []operation.History, events []event.Event) error {
+func record(ctx context.Context, tx pgx.Tx, history []operation.History) error {
 	var batch pgx.Batch
-	if err := operation.QueueHistory(&batch, history); err != nil {
-		return err
-	}
-	if err := outbox.Queue(&batch, events); err != nil {
+	if err := tell(&batch, history...); err != nil {
 		return err
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("recording %d accepted payments: %w", len(history), err)
 	}
 	return nil
+}
+
+// tell queues what happened, each with its event, for the history and for Kafka.
+func tell(batch *pgx.Batch, history ...operation.History) error {
+	if err := operation.QueueHistory(batch, history); err != nil {
+		return err
+	}
+	return outbox.Queue(batch, postgres.Column(history, func(h operation.History) event.Event { return *h.Event }))
 }

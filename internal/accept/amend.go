@@ -14,7 +14,6 @@ import (
 	"github.com/payonce/payonce/internal/groupcommit"
 	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/operation"
-	"github.com/payonce/payonce/internal/outbox"
 	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/event"
 	"github.com/payonce/payonce/pkg/money"
@@ -178,14 +177,6 @@ func barred(ctx context.Context, tx pgx.Tx, about Amendment, b BarrierError) err
 	}
 	b.Payment = &view
 	return &b
-}
-
-// tell queues what happened, for the history and for Kafka.
-func tell(batch *pgx.Batch, h operation.History) error {
-	if err := operation.QueueHistory(batch, []operation.History{h}); err != nil {
-		return err
-	}
-	return outbox.Queue(batch, []event.Event{*h.Event})
 }
 
 // explained sorts the errors of a transaction into those that callers branch on. What

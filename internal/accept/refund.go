@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -169,11 +170,10 @@ func (a Amendments) refund(ctx context.Context, tx pgx.Tx, r operation.NewRefund
 	if err != nil {
 		return Refunding{}, err
 	}
-	asked, err := a.asked(r)
+	asked, err := a.asked(r, at)
 	if err != nil {
 		return Refunding{}, err
 	}
-	asked.Time = at
 	batch := &pgx.Batch{}
 	err = tell(batch, operation.History{PaymentID: r.PaymentID, OperationID: r.OperationID, To: payment.OperationCreated, Event: &asked})
 	if err != nil {
@@ -246,7 +246,7 @@ func leftOf(charge operation.Locked, doubted int64) (money.Amount, error) {
 }
 
 // asked is the event that asks a worker to give the money back.
-func (a Amendments) asked(r operation.NewRefund) (event.Event, error) {
+func (a Amendments) asked(r operation.NewRefund, at time.Time) (event.Event, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return event.Event{}, fmt.Errorf("naming an event: %w", err)
@@ -259,6 +259,7 @@ func (a Amendments) asked(r operation.NewRefund) (event.Event, error) {
 		return event.Event{}, fmt.Errorf("telling of refund %s: %w", r.OperationID, err)
 	}
 	return event.Event{
-		ID: id, Type: event.RefundRequested, Source: a.Source, Topic: a.Topics.Requests, Key: r.PaymentID, Context: r.Context, Payload: payload,
+		ID: id, Type: event.RefundRequested, Source: a.Source, Topic: a.Topics.Requests, Key: r.PaymentID,
+		Time: at, Context: r.Context, Payload: payload,
 	}, nil
 }
