@@ -2,7 +2,6 @@ package accept
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -136,10 +135,7 @@ func (c RefundCommand) entry(id uuid.UUID, r operation.NewRefund) idempotency.En
 // replayed answers a repeat. The key is read again behind the refund: one that became
 // final in between has its answer stored by the same commit.
 func replayed(ctx context.Context, tx pgx.Tx, entry idempotency.Entry, known idempotency.Record) (Refunding, error) {
-	view, found, err := operation.Refund(ctx, tx, entry.MerchantID, known.ResourceID)
-	if err == nil && !found {
-		err = fmt.Errorf("refund %s has a key and cannot be found", known.ResourceID)
-	}
+	view, err := kept(ctx, tx, entry.MerchantID, known.ResourceID)
 	if err != nil {
 		return Refunding{}, err
 	}
@@ -182,11 +178,17 @@ func (a Amendments) refund(ctx context.Context, tx pgx.Tx, r operation.NewRefund
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return Refunding{}, fmt.Errorf("recording refund %s: %w", r.OperationID, err)
 	}
-	view, found, err := operation.Refund(ctx, tx, r.MerchantID, r.OperationID)
-	if err == nil && !found {
-		err = errors.New("a refund that was just accepted cannot be found")
-	}
+	view, err := kept(ctx, tx, r.MerchantID, r.OperationID)
 	return Refunding{RefundID: r.OperationID, Refund: view}, err
+}
+
+// kept reads a refund that has a key.
+func kept(ctx context.Context, tx pgx.Tx, merchant, id uuid.UUID) (payment.RefundView, error) {
+	view, found, err := operation.Refund(ctx, tx, merchant, id)
+	if err == nil && !found {
+		err = fmt.Errorf("refund %s has a key and cannot be found", id)
+	}
+	return view, err
 }
 
 // admit returns what the refund is for, or what stands in its way. The charge is locked,
