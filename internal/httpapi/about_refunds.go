@@ -15,7 +15,7 @@ func aboutPostCancel() about {
 			"One that is canceled already is answered in the same way.",
 		keyed:      true,
 		parameters: []string{"payment-id", "X-Correlation-Id", "X-Request-Id", "traceparent"},
-		body:       NoBody{},
+		body:       noBody{},
 		answers: []success{{
 			status: http.StatusOK, when: "The payment is canceled, now or before.", body: payment.View{}, headers: []string{"Idempotent-Replayed"},
 		}},

@@ -7,8 +7,8 @@ import (
 	"github.com/payonce/payonce/internal/merchant"
 )
 
-// NoBody is the body of a request that has nothing to say: none, or an empty object.
-type NoBody struct{}
+// noBody is the body of a request that has nothing to say: none, or an empty object.
+type noBody struct{}
 
 // postCancel ends a payment that was never sent: 200 with the payment, the same bytes
 // for every repeat.

@@ -141,7 +141,7 @@ func (d *documentation) body(value any) *huma.RequestBody {
 	if _, free := value.(anything); !free {
 		name, media = "application/json", &huma.MediaType{Schema: d.schemas.Taken(value), Examples: requestExamples(value)}
 	}
-	_, none := value.(NoBody)
+	_, none := value.(noBody)
 	return &huma.RequestBody{Required: !none, Content: map[string]*huma.MediaType{name: media}}
 }
 
