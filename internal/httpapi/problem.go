@@ -20,21 +20,17 @@ func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
 		a.Log.Warn("request not served", zap.String("route", r.Pattern), zap.Error(f.Cause))
 	}
 	header := w.Header()
-	switch f.Status {
-	case http.StatusUnauthorized:
-		if f.Of(problem.Unauthorized) {
-			header.Set("WWW-Authenticate", `Bearer realm="payonce"`)
-		}
-	case http.StatusServiceUnavailable, http.StatusConflict:
-		if f.Retryable {
-			header.Set("Retry-After", retryAfter)
-		}
+	switch {
+	case f.Of(problem.Unauthorized):
+		header.Set("WWW-Authenticate", `Bearer realm="payonce"`)
+	case f.Retryable && (f.Status == http.StatusServiceUnavailable || f.Status == http.StatusConflict):
+		header.Set("Retry-After", retryAfter)
 	}
 	body, err := json.Marshal(f.Document)
 	if err != nil {
 		panic(err) // texts, numbers and a payment always render
 	}
-	send(w, f.Status, "application/problem+json", body)
+	send(w, f.Status, problemMedia, body)
 }
 
 // send writes an answer. States of payments change, so nothing keeps a copy.
