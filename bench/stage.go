@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -163,7 +162,7 @@ func (s *stage) serve(ctx context.Context, c *cell, services ...string) (*pspsim
 	if err != nil {
 		return nil, err
 	}
-	addr, err := freeAddr()
+	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +210,7 @@ func (s *stage) startService(ctx context.Context, c *cell, name string) error {
 	if err != nil {
 		return fmt.Errorf("finding this program, which runs the services: %w", err)
 	}
-	admin, err := freeAddr()
+	admin, err := freeAddr(ctx)
 	if err != nil {
 		return err
 	}
@@ -247,8 +246,8 @@ func awaitReady(ctx context.Context, name, admin string, process *leash.Process)
 }
 
 // freeAddr is an address on loopback that was free a moment ago.
-func freeAddr() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddr(ctx context.Context) (string, error) {
+	listener, err := lifecycle.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("looking for a free port: %w", err)
 	}

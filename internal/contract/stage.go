@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (s *stage) startProvider(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := lifecycle.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("starting the provider: %w", err)
 	}
@@ -146,7 +145,7 @@ func awaitReady(ctx context.Context, admin string) error {
 
 // freeAddr is an address on loopback that nothing listens on.
 func freeAddr(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := lifecycle.Listen(ctx, "127.0.0.1:0")
 	if err != nil {
 		return "", err
 	}
