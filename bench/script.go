@@ -116,14 +116,14 @@ var (
 
 // inline puts the arguments into the statement's text.
 func (w *scriptWriter) inline(ctx context.Context, s statement) (string, error) {
+	if len(s.args) == 0 {
+		return strings.TrimSuffix(strings.TrimSpace(lineComment.ReplaceAllString(s.sql, "")), ";"), nil
+	}
 	conn, err := w.c.pool.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Release()
-	if len(s.args) == 0 {
-		return strings.TrimSuffix(strings.TrimSpace(lineComment.ReplaceAllString(s.sql, "")), ";"), nil
-	}
 	described, err := conn.Conn().Prepare(ctx, "", s.sql)
 	if err != nil {
 		return "", fmt.Errorf("asking for a statement's types: %w", err)
