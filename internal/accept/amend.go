@@ -179,8 +179,8 @@ func barred(ctx context.Context, tx pgx.Tx, about Amendment, b BarrierError) err
 	return &b
 }
 
-// explained sorts the errors of a transaction into those that callers branch on. What
-// the database did not say, such as a barrier, stays as it is.
+// explained sorts the errors of a transaction into those that callers branch on. Any
+// other, such as a barrier, stays as it is.
 func explained(err error) error {
 	switch {
 	case err == nil:
