@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/uuid"
 )
 
@@ -12,7 +11,7 @@ import (
 type served struct {
 	cell    *cell
 	callers int
-	latency *hdrhistogram.Histogram // of all rounds
+	seen    *record // its latency is that of all rounds
 }
 
 func newServed(ctx context.Context, s *stage) (*served, error) {
@@ -23,11 +22,11 @@ func newServed(ctx context.Context, s *stage) (*served, error) {
 	if _, err := s.serve(ctx, c, "intake"); err != nil {
 		return nil, err
 	}
-	v := &served{c, s.options.Callers, newRecord(nil).latency}
+	v := &served{c, s.options.Callers, newRecord(nil)}
 	if _, err = v.accept(ctx, warmUp); err != nil {
 		return nil, err
 	}
-	v.latency.Reset()
+	v.seen.latency.Reset()
 	return v, c.analyze(ctx)
 }
 
@@ -35,13 +34,8 @@ func (v *served) accept(ctx context.Context, lasting time.Duration) (perSecond f
 	ending, cancel := context.WithTimeout(ctx, lasting)
 	defer cancel()
 	r := closedLoop(ending, v.cell, newPlanOfFirsts(int(firstsPerSecond*lasting.Seconds())), v.callers)
-	v.latency.Merge(r.latency)
+	v.seen.latency.Merge(r.latency)
 	return float64(r.taken()) / r.took.Seconds(), ctx.Err()
-}
-
-// quantile returns a latency in milliseconds.
-func (v *served) quantile(percent float64) float64 {
-	return float64(v.latency.ValueAtQuantile(percent)) / 1000
 }
 
 // firstsPerSecond is far above what one machine accepts.
