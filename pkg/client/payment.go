@@ -48,6 +48,10 @@ func (r PaymentRequest) encode() ([]byte, error) {
 		utc := r.ChargeBefore.UTC()
 		body.ChargeBefore = &utc
 	}
+	return encode(body)
+}
+
+func encode(body any) ([]byte, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return nil, errNotJSON

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/pkg/money"
@@ -43,11 +42,7 @@ func (r RefundRequest) encode() ([]byte, error) {
 	if !r.All {
 		body.Amount, body.Currency = r.Amount.Decimal(), r.Amount.Currency()
 	}
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return nil, errNotJSON
-	}
-	return encoded, nil
+	return encode(body)
 }
 
 // RefundReceipt is the answer to a refund that was taken on.
