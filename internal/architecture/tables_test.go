@@ -116,7 +116,7 @@ var packages = arrows{
 			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
 				"internal/outcome internal/provider pkg/event pkg/inbox pkg/payment",
 			modules: "backoff gobreaker kgo pgx uuid zap",
-			tests:   "internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
+			tests:   "internal/accept internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
 		},
 		{
 			pkg: "internal/reconcile",

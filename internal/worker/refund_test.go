@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/payonce/payonce/internal/accept"
 	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/testkit"
 	"github.com/payonce/payonce/internal/testkit/fixture"
@@ -52,7 +53,8 @@ func TestI15_TheMessageOfACanceledPaymentMovesNothing(t *testing.T) {
 	t.Parallel()
 	r, b := rig.New(t, rig.Options{}), testkit.NewFakeBroker(t)
 	p := fixture.Accept(t, r.DB.App)
-	_, err := r.DB.App.Exec(t.Context(), "UPDATE operation SET state = 'canceled', next_attempt_at = NULL, fence = fence + 1 WHERE id = $1", p.OperationID)
+	amendments := accept.NewAmendments(accept.AmendmentRules{Pool: r.DB.App, Topics: b.Topics, Source: fixture.Source})
+	_, err := amendments.Cancel(t.Context(), accept.Amendment{MerchantID: p.MerchantID, PaymentID: p.PaymentID, IdempotencyKey: "a-cancel"})
 	require.NoError(t, err)
 	publish(t, b, record(t, b, p))
 	r.StartConsumer(b)
