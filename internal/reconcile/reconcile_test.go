@@ -61,12 +61,6 @@ func claimAndVanish(t *testing.T, r *rig.Rig, p operation.NewPayment) {
 		Worker: "killed", Lease: time.Millisecond, Allowance: time.Millisecond,
 		Served: []operation.Served{{Account: fixture.Account, Recipe: r.Connector.Recipe(), Horizon: time.Hour}},
 	}
-	claimed(t, r, claim, p)
-}
-
-// claimed commits a claim of one operation, of which nobody else knows.
-func claimed(t *testing.T, r *rig.Rig, claim operation.Claim, p operation.NewPayment) {
-	t.Helper()
 	require.NoError(t, pgx.BeginFunc(t.Context(), r.DB.App, func(tx pgx.Tx) error {
 		attempts, err := claim.Claim(t.Context(), tx, []uuid.UUID{p.OperationID})
 		require.Len(t, attempts, 1)

@@ -62,11 +62,7 @@ func TestT5_ARefundWhoseWorkerWasKilledTakesPlaceOnce(t *testing.T) {
 	r.StartScheduler()
 	p := r.Captured()
 	refund := fixture.Refund(t, r.DB.App, p, "R-1", 400)
-	claim := operation.Claim{
-		Worker: "killed", Lease: time.Millisecond, Allowance: time.Millisecond,
-		Served: []operation.Served{{Account: fixture.Account, Recipe: r.Connector.Recipe(), Horizon: time.Hour}},
-	}
-	claimed(t, r, claim, refund)
+	claimAndVanish(t, r, refund)
 	r.StartReconciler()
 	r.AwaitOperations([]operation.NewPayment{refund}, payment.OperationSucceeded)
 	refunded, sends := r.Refunded(refund)
