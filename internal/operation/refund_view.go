@@ -13,8 +13,8 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
-//go:embed refund_views.sql
-var refundViewsSQL string
+//go:embed refund_view.sql
+var refundViewSQL string
 
 //go:embed refunds_of.sql
 var refundsOfSQL string
@@ -25,7 +25,7 @@ var refundNamedSQL string
 // Refund returns a refund of one merchant as it stands now. It reports false for one
 // that does not exist or is another merchant's.
 func Refund(ctx context.Context, q Querier, merchant, id uuid.UUID) (payment.RefundView, bool, error) {
-	return theRefund(ctx, q, refundViewsSQL, []uuid.UUID{id}, merchant)
+	return theRefund(ctx, q, refundViewSQL, id, merchant)
 }
 
 // RefundNamed returns the refund of a payment that has a reference, whatever became of
@@ -79,11 +79,8 @@ func scanRefund(row pgx.CollectableRow) (payment.RefundView, error) {
 // that moved it has committed.
 func (l Locked) RefundView() payment.RefundView {
 	v := payment.RefundView{
-		ID: l.ID, PaymentID: l.PaymentID, State: l.State, Currency: l.Amount.Currency(), Reason: l.Reason,
-		CreatedAt: l.CreatedAt, UpdatedAt: l.Now,
-	}
-	if l.RefundReference != nil {
-		v.RefundReference = *l.RefundReference
+		ID: l.ID, PaymentID: l.PaymentID, RefundReference: given(l.RefundReference), State: l.State, Currency: l.Amount.Currency(),
+		Reason: l.Reason, CreatedAt: l.CreatedAt, UpdatedAt: l.Now,
 	}
 	return dressedRefund(v, l.Amount, l.next())
 }

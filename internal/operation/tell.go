@@ -18,14 +18,11 @@ func (l Locked) Outcome() event.Outcome {
 
 // Refunded is what an event tells of a locked merchant's refund.
 func (l Locked) Refunded() event.Refunded {
-	told := event.Refunded{
-		PaymentID: l.PaymentID, RefundID: l.ID, MerchantID: l.MerchantID, State: l.State, Reason: l.Reason, InvoiceID: l.Payment.InvoiceID,
+	return event.Refunded{
+		PaymentID: l.PaymentID, RefundID: l.ID, MerchantID: l.MerchantID, RefundReference: given(l.RefundReference),
+		State: l.State, Reason: l.Reason, InvoiceID: l.Payment.InvoiceID,
 		Amount: l.Amount.Decimal(), AmountMinor: fmt.Sprint(l.Amount.Minor()), Currency: l.Amount.Currency(),
 		RefundedTotal: l.Payment.Refunded.Decimal(), RefundedTotalMinor: fmt.Sprint(l.Payment.Refunded.Minor()),
 		Provider: l.ProviderAccount, ProviderObjectID: l.ProviderObjectID, OccurredAt: l.Now,
 	}
-	if l.RefundReference != nil {
-		told.RefundReference = *l.RefundReference
-	}
-	return told
 }
