@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,15 +121,21 @@ func newClient(t *testing.T, b *bundle, intake serving) client {
 // pay posts a payment for an invoice, with a key that follows from it.
 func (c client) pay(t *testing.T, invoice, amount string) (int, payment.View) {
 	t.Helper()
-	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":%q,"currency":"EUR","paymentMethod":"tok_ok"}`, invoice, amount)
-	status, answer := fetch(t, http.MethodPost, c.url, body, http.Header{
-		"Authorization": {"Bearer " + c.key}, "Idempotency-Key": {"key-" + invoice}, "Content-Type": {"application/json"},
-	})
+	status, answer := fetch(t, http.MethodPost, c.url, order(invoice, amount), c.header("key-"+invoice))
 	var view payment.View
 	if status == http.StatusAccepted || status == http.StatusCreated {
 		require.NoError(t, json.Unmarshal([]byte(answer), &view))
 	}
 	return status, view
+}
+
+// order is the body of a request for a payment.
+func order(invoice, amount string) string {
+	return fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":%q,"currency":"EUR","paymentMethod":"tok_ok"}`, invoice, amount)
+}
+
+func (c client) header(key string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + c.key}, "Idempotency-Key": {key}, "Content-Type": {"application/json"}}
 }
 
 func (c client) show(t *testing.T, id string) payment.View {
@@ -142,17 +149,24 @@ func (c client) show(t *testing.T, id string) payment.View {
 
 func fetch(t *testing.T, method, url, body string, header http.Header) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader([]byte(body)))
-	require.NoError(t, err)
-	request.Header = header
-	transport := &http.Transport{DisableKeepAlives: true}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	response, err := send(t.Context(), method, url, body, header)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	var answer bytes.Buffer
 	_, err = answer.ReadFrom(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, answer.String()
+}
+
+// send returns whatever is answered, or why nothing is. It may be called from any
+// goroutine.
+func send(ctx context.Context, method, url, body string, header http.Header) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }
 
 // useTopics gives the test's services topics of their own shape.

@@ -67,8 +67,7 @@ func (b *bundle) command(t *testing.T, topics event.DoorTopics, key, invoice str
 	client := b.broker.Client(t, kgo.ConsumeTopics(topics.Replies), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.MetadataMinAge(50*time.Millisecond))
 	record := &kgo.Record{
-		Topic: topics.Commands, Key: []byte(invoice),
-		Value: []byte(`{"invoiceId":"` + invoice + `","paymentType":"order","amount":"10.00","currency":"EUR","paymentMethod":"tok_ok"}`),
+		Topic: topics.Commands, Key: []byte(invoice), Value: []byte(order(invoice, "10.00")),
 	}
 	for name, value := range map[string]string{
 		event.HeaderSpecVersion: event.SpecVersion, event.HeaderID: key, event.HeaderSource: "/shop", event.HeaderType: string(event.SubmitPayment),

@@ -3,7 +3,6 @@ package app_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -101,17 +100,4 @@ func (l *load) end(t *testing.T) map[string]string {
 	l.calls.Wait()
 	require.False(t, t.Failed())
 	return l.taken
-}
-
-// post asks for one payment and returns whatever is answered.
-func (c client) post(ctx context.Context, invoice string) (*http.Response, error) {
-	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":"10.00","currency":"EUR","paymentMethod":"tok_ok"}`, invoice)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header = http.Header{
-		"Authorization": {"Bearer " + c.key}, "Idempotency-Key": {"key-" + invoice}, "Content-Type": {"application/json"},
-	}
-	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }

@@ -2,10 +2,8 @@ package app_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,17 +25,11 @@ type told struct {
 
 // ask posts a payment under a key. It may be called from any goroutine.
 func (c client) ask(t *testing.T, key, invoice string) told {
-	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":"10.00","currency":"EUR","paymentMethod":"tok_ok"}`, invoice)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, strings.NewReader(body))
-	if err != nil {
-		t.Error(err)
-		return told{}
-	}
-	request.Header.Set("Authorization", "Bearer "+c.key)
-	request.Header.Set("Idempotency-Key", key)
-	request.Header.Set("Content-Type", "application/json")
-	transport := &http.Transport{DisableKeepAlives: true}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	return c.askWith(t, c.header(key), invoice)
+}
+
+func (c client) askWith(t *testing.T, header http.Header, invoice string) told {
+	response, err := send(t.Context(), http.MethodPost, c.url, order(invoice, "10.00"), header)
 	if err != nil {
 		t.Error(err)
 		return told{}

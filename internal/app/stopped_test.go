@@ -131,7 +131,7 @@ func (s *stoppable) unavailable(t *testing.T, prefix string) []string {
 
 // probe describes the answer to one request.
 func (s *stoppable) probe(ctx context.Context, invoice string) string {
-	response, err := s.shop.post(ctx, invoice)
+	response, err := send(ctx, http.MethodPost, s.shop.url, order(invoice, "10.00"), s.shop.header("key-"+invoice))
 	if err != nil {
 		return err.Error()
 	}

@@ -1,15 +1,11 @@
 package app_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/payonce/payonce/internal/app"
@@ -18,34 +14,16 @@ import (
 
 // waited is the answer to a client that waited.
 type waited struct {
-	status int
-	view   payment.View
-	took   time.Duration
+	told
+	took time.Duration
 }
 
 // payAndWait posts a payment and waits for its end, from any goroutine.
-func (c client) payAndWait(t *testing.T, invoice string) (w waited) {
-	began := time.Now()
-	body := fmt.Sprintf(`{"invoiceId":%q,"paymentType":"order","amount":"10.00","currency":"EUR","paymentMethod":"tok_ok"}`, invoice)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, strings.NewReader(body))
-	if err != nil {
-		t.Error(err)
-		return w
-	}
-	request.Header = http.Header{
-		"Authorization": {"Bearer " + c.key}, "Idempotency-Key": {"key-" + invoice}, "Content-Type": {"application/json"}, "Prefer": {"wait=30"},
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
-	if err != nil {
-		t.Errorf("it was cut: %v", err)
-		return w
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	assert.NoError(t, err)
-	assert.NoError(t, json.Unmarshal(answer, &w.view))
-	w.status, w.took = response.StatusCode, time.Since(began)
-	return w
+func (c client) payAndWait(t *testing.T, invoice string) waited {
+	began, header := time.Now(), c.header("key-"+invoice)
+	header.Set("Prefer", "wait=30")
+	answer := c.askWith(t, header, invoice)
+	return waited{answer, time.Since(began)}
 }
 
 func TestI3_AClientThatWaitsHearsHowItsPaymentEnded(t *testing.T) {
