@@ -38,8 +38,13 @@ func (c merchantCreate) Run(ctx context.Context, t terminal) error {
 	if c.Output == "json" {
 		return json.NewEncoder(t.out).Encode(created) //nolint:gosec // showing the key is what the command is for
 	}
-	fmt.Fprintf(t.out, "merchant  %s\nAPI key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", created.ID, created.APIKey)
+	fmt.Fprintf(t.out, "merchant  %s\n", created.ID)
+	tellKey(t, created.APIKey)
 	return nil
+}
+
+func tellKey(t terminal, key string) {
+	fmt.Fprintf(t.out, "API key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", key)
 }
 
 type merchantList struct {
@@ -115,7 +120,7 @@ func (c merchantRotate) Run(ctx context.Context, t terminal) error {
 	return c.tell(t, told, func() {
 		tellEffect(t, "add an API key of merchant "+c.Merchant.String()+"; the others work until they are revoked", operator.Execute)
 		if operator.Execute {
-			fmt.Fprintf(t.out, "API key   %s\nThe key is shown this once: payonce keeps only a hash of it.\n", rotated.APIKey)
+			tellKey(t, rotated.APIKey)
 		}
 	})
 }
