@@ -149,7 +149,7 @@ func (c Case) Adoptable(about operation.Locked, tried []operation.Compensation) 
 	if c.Kind != CapturedAfterFailed || !c.Suspended || c.Amount != about.Amount || about.State == payment.OperationSucceeded {
 		return fmt.Errorf("only what failed and was of exactly this amount can be adopted: %w", ErrDoesNotFit)
 	}
-	if about.RefundReference != nil && !about.FitsRefund() {
+	if !about.FitsPayment() {
 		return fmt.Errorf("the payment's refunds would exceed what was captured: %w", ErrDoesNotFit)
 	}
 	return untouched(tried)

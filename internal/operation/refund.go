@@ -85,9 +85,12 @@ func asked(ctx context.Context, tx pgx.Tx, sql string, id uuid.UUID) (bool, erro
 	return yes, nil
 }
 
-// FitsRefund reports whether a refund that does not count yet may: with it, the
-// payment's refunds do not exceed what was captured.
-func (l Locked) FitsRefund() bool {
+// FitsPayment reports whether a merchant's refund that does not count yet may: with it,
+// the payment's refunds do not exceed what was captured. What is no such refund fits.
+func (l Locked) FitsPayment() bool {
+	if l.RefundReference == nil {
+		return true
+	}
 	left, err := l.Remaining()
 	return err == nil && l.Payment.State == payment.StateCaptured && l.Amount.Minor() <= left.Minor()
 }

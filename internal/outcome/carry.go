@@ -149,7 +149,7 @@ func (k *known) doubt(f *file) string {
 		return reasonOwnInDoubt
 	case k.row.State != payment.OperationSucceeded && f.Plan == casework.PlanAdopt &&
 		(provable == nil || f.Adoptable(k.row, f.compensations) != nil):
-		if k.row.RefundReference != nil && !k.row.FitsRefund() {
+		if !k.row.FitsPayment() {
 			return reasonBeyondLimit
 		}
 		return reasonMayBeGivenBack

@@ -11,30 +11,22 @@ import (
 
 // plan derives what a rule may do about a contradiction. It moves money only on the
 // provider's own word about a movement that it names and has not denied since, and
-// when a payment that was not canceled can still take the money, that comes first.
+// when a payment that was not canceled can still take the money, that comes first; so
+// does a refund that failed, while the payment has room for it.
 func (k *known) plan(kind casework.Kind, e evidence.Evidence, suspended bool) casework.Plan {
 	switch {
 	case !suspended || !vouches(e) || kind == casework.AmountMismatch || k.denied(e.ProviderObjectID):
 		return casework.PlanPerson
 	case k.dismissedUnnamed(e.Amount):
 		return casework.PlanPerson // who may have sent this very money back by hand
-	case k.row.RefundReference != nil:
-		return k.planRefund(kind, e)
-	case kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount:
+	case kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount && k.row.FitsPayment():
 		return casework.PlanAdopt
+	case k.row.RefundReference != nil:
+		return casework.PlanPerson // nothing that went out is brought back by a rule
 	case kind == casework.CapturedTwice && !k.ownStands():
 		return casework.PlanPerson
 	}
 	return casework.PlanRefund
-}
-
-// planRefund lets a refund that failed have taken place after all, while the payment has
-// room for it. Nothing that went out is brought back by a rule.
-func (k *known) planRefund(kind casework.Kind, e evidence.Evidence) casework.Plan {
-	if kind == casework.CapturedAfterFailed && k.row.State == payment.OperationFailed && e.Amount == k.row.Amount && k.row.FitsRefund() {
-		return casework.PlanAdopt
-	}
-	return casework.PlanPerson
 }
 
 // vouches reports the provider's own word about a movement that it names. Files and
