@@ -30,9 +30,9 @@ import (
 	"github.com/payonce/payonce/pkg/event"
 )
 
-// Consumer is the door's name in dead letters, and after the prefix that of its
+// consumer is the door's name in dead letters, and after the prefix that of its
 // consumer group.
-const Consumer = "intake-door"
+const consumer = "intake-door"
 
 const (
 	// pollRecordsMax bounds what a step has in hand.
@@ -130,7 +130,7 @@ func (d *Door) clientOptions() []kgo.Opt {
 }
 
 // Group is the door's consumer group.
-func Group(prefix string) string { return prefix + "-" + Consumer }
+func Group(prefix string) string { return prefix + "-" + consumer }
 
 // revoked makes the group's offsets follow what is marked before partitions go to
 // another process. A paused partition would stay paused when it comes back.

@@ -31,7 +31,7 @@ const (
 // serve polls and works in steps: answer, wait for the acknowledgements, mark. A crash
 // between any two of them repeats and never loses.
 func (d *Door) serve(ctx context.Context, client *kgo.Client) {
-	letters := inbox.NewDeadLetters(client, event.TopicsWithPrefix(d.TopicPrefix).DeadLetters, Consumer)
+	letters := inbox.NewDeadLetters(client, event.TopicsWithPrefix(d.TopicPrefix).DeadLetters, consumer)
 	for d.settled(ctx) {
 		fetches := d.poll(ctx, client)
 		if ctx.Err() == nil { // else what was fetched comes back: it is not marked

@@ -118,8 +118,7 @@ func (s *stretch) serve(ctx context.Context, r *kgo.Record) (<-chan error, error
 		if err := s.letters.Publish(ctx, []inbox.Refused{letter}); err != nil && !s.tooLarge(err, r) {
 			return nil, err
 		}
-		s.door.Log.Warn("a record at the Kafka door is refused", zap.String("reason", string(refusal.reason)),
-			zap.String("topic", r.Topic), zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+		s.logOf(r).Warn("a record at the Kafka door is refused", zap.String("reason", string(refusal.reason)))
 	}
 	ack := make(chan error, 1)
 	if answer == nil {
@@ -141,9 +140,13 @@ func (s *stretch) tooLarge(err error, r *kgo.Record) bool {
 	if !errors.Is(err, kerr.MessageTooLarge) {
 		return false
 	}
-	s.door.Log.Error("a record is too large to be answered or kept in the dead letters, and is passed over", zap.String("topic", r.Topic),
-		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
+	s.logOf(r).Error("a record is too large to be answered or kept in the dead letters, and is passed over")
 	return true
+}
+
+// logOf says of which record the door speaks.
+func (s *stretch) logOf(r *kgo.Record) *zap.Logger {
+	return s.door.Log.With(zap.String("topic", r.Topic), zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset))
 }
 
 // answer is the record that the sender gets, and what is wrong with the command. No
@@ -173,8 +176,7 @@ func (s *stretch) answer(ctx context.Context, r *kgo.Record) (*kgo.Record, *refu
 // of it may have committed before its answer was lost, so nothing is said about what is
 // stored.
 func (s *stretch) giveUp(e envelope, r *kgo.Record, cause error) (*kgo.Record, *refused, error) {
-	s.door.Log.Error("a command fails for a reason that is not known, and is given up", zap.String("topic", r.Topic),
-		zap.Int32("partition", r.Partition), zap.Int64("offset", r.Offset), zap.Error(cause))
+	s.logOf(r).Error("a command fails for a reason that is not known, and is given up", zap.Error(cause))
 	unknown := problem.OutcomeUnknown.Failure("Send the same command with the same key again: it is not done twice. " +
 		"Or ask GET /v1/payments?invoiceId=… what became of it. Do not take a new key.")
 	record, err := s.door.record(r, e.carried, s.replies, rejected(unknown))
