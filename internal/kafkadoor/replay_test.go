@@ -15,6 +15,18 @@ import (
 	"github.com/payonce/payonce/pkg/payment"
 )
 
+// forget makes the door's keys old and sweeps them, and sets the group's offsets back.
+// It returns how many keys are gone.
+func (h *hall) forget(t *testing.T) int {
+	t.Helper()
+	h.SetNow(t, idempotency.WindowDefault+idempotency.ClockMargin+time.Hour)
+	swept, err := idempotency.Sweeper{Pool: h.App, Window: idempotency.WindowDefault, Log: zap.NewNop()}.Sweep(t.Context())
+	require.NoError(t, err)
+	_, err = h.admin.DeleteGroup(t.Context(), kafkadoor.Group(h.prefix))
+	require.NoError(t, err)
+	return swept
+}
+
 // Somebody sets the group's offsets back. The keys are gone, and the payments were
 // declined, so that nothing but their age stands in the commands' way.
 func TestI1_P1_AWholeTopicReadAgainAfterTheKeysAreGoneChargesNobody(t *testing.T) {
@@ -30,12 +42,7 @@ func TestI1_P1_AWholeTopicReadAgainAfterTheKeysAreGoneChargesNobody(t *testing.T
 		answers[a.headers["ce_id"]] = true
 	}
 	first.stop()
-	h.SetNow(t, idempotency.WindowDefault+idempotency.ClockMargin+time.Hour)
-	swept, err := idempotency.Sweeper{Pool: h.App, Window: idempotency.WindowDefault, Log: zap.NewNop()}.Sweep(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, commands, swept)
-	_, err = h.admin.DeleteGroup(t.Context(), kafkadoor.Group(h.prefix))
-	require.NoError(t, err)
+	require.Equal(t, commands, h.forget(t))
 
 	h.start(t)
 	for _, a := range h.shop.hear(t, commands) {

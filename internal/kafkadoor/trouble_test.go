@@ -156,15 +156,21 @@ func TestI1_ATopicForRepliesThatCannotBeWrittenHoldsUpItsPartitionOnly(t *testin
 	require.Equal(t, len(neighbours)+1+3, h.payments(t))
 }
 
-func TestT3_ADoorThatDiesBetweenCommitAndAnswerAnswersAgain(t *testing.T) {
-	t.Parallel()
-	h := newHall(t, testkit.NewFakeBroker(t))
+// acceptUnheard has a door accept one payment and die before it could answer.
+func (h *hall) acceptUnheard(t *testing.T) {
+	t.Helper()
 	mend := h.fault(kmsg.Produce, h.shop.topics.Replies, kerr.NotLeaderForPartition)
 	first := h.start(t)
 	h.shop.send(t, h.shop.command("k-1", body("INV-1", "10.00")))
 	require.Eventually(t, func() bool { return h.payments(t) == 1 }, patience, 5*time.Millisecond) // nothing else is told
 	first.stop()
 	mend()
+}
+
+func TestT3_ADoorThatDiesBetweenCommitAndAnswerAnswersAgain(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	h.acceptUnheard(t)
 	h.start(t)
 	view, replayed := h.shop.hear(t, 1)[0].accepted(t)
 	require.True(t, replayed)
