@@ -179,11 +179,8 @@ func (r *Rig) background(run func(context.Context)) {
 // DueNow makes operations due at once, as if MessageGrace had passed.
 func (r *Rig) DueNow(payments ...operation.NewPayment) {
 	r.t.Helper()
-	ids := make([]uuid.UUID, len(payments))
-	for i, p := range payments {
-		ids[i] = p.OperationID
-	}
-	_, err := r.DB.App.Exec(r.t.Context(), "UPDATE operation SET next_attempt_at = payonce_now() WHERE id = ANY ($1) AND state = 'created'", ids)
+	_, err := r.DB.App.Exec(r.t.Context(), "UPDATE operation SET next_attempt_at = payonce_now() WHERE id = ANY ($1) AND state = 'created'",
+		operationIDs(payments))
 	require.NoError(r.t, err)
 }
 
@@ -194,12 +191,29 @@ func (r *Rig) AwaitState(payments []operation.NewPayment, states ...payment.Stat
 	for i, p := range payments {
 		ids[i] = p.PaymentID
 	}
-	require.Eventually(r.t, func() bool {
-		var elsewhere int
-		err := r.DB.App.QueryRow(r.t.Context(), "SELECT count(*) FROM payment WHERE id = ANY ($1) AND state <> ALL ($2)", ids, states).Scan(&elsewhere)
-		require.NoError(r.t, err)
-		return elsewhere == 0
-	}, Patience, 10*time.Millisecond, "payments did not all become %v: %s", states, described{r})
+	r.awaitNone("SELECT count(*) FROM payment WHERE id = ANY ($1) AND state <> ALL ($2)", ids, states)
+}
+
+// AwaitOperations waits until every operation is in one of the states. Of a refund, a
+// payment has no state.
+func (r *Rig) AwaitOperations(operations []operation.NewPayment, states ...payment.OperationState) {
+	r.t.Helper()
+	r.awaitNone("SELECT count(*) FROM operation WHERE id = ANY ($1) AND state <> ALL ($2)", operationIDs(operations), states)
+}
+
+// awaitNone waits until the query counts none of the ids outside of the states.
+func (r *Rig) awaitNone(elsewhere string, ids []uuid.UUID, states any) {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool { return r.Count(elsewhere, ids, states) == 0 },
+		Patience, 10*time.Millisecond, "they did not all become %v: %s", states, described{r})
+}
+
+func operationIDs(operations []operation.NewPayment) []uuid.UUID {
+	ids := make([]uuid.UUID, len(operations))
+	for i, o := range operations {
+		ids[i] = o.OperationID
+	}
+	return ids
 }
 
 // described reads the operations when it is printed, which is after the wait.
