@@ -50,9 +50,7 @@ func (s *stage) cancel(ctx context.Context, l *load, id uuid.UUID, o order) erro
 	case err != nil:
 		return err
 	case first.status == http.StatusConflict:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.tooLate++
+		l.tooLate.Add(1)
 		return nil
 	case first.status != http.StatusOK:
 		return first.unexpected(c)
@@ -62,7 +60,7 @@ func (s *stage) cancel(ctx context.Context, l *load, id uuid.UUID, o order) erro
 	l.mu.Unlock()
 	second, err := s.insist(ctx, l, c)
 	if err == nil && (second.status != http.StatusOK || !bytes.Equal(first.body, second.body)) {
-		l.differs()
+		l.unequal.Add(1)
 	}
 	return err
 }
@@ -77,16 +75,7 @@ func (s *stage) giveBack(ctx context.Context, l *load, id uuid.UUID, o order) er
 	for _, r := range o.refunds {
 		calls = append(calls, r.calls(id, o)...)
 	}
-	failed := make(chan error, len(calls))
-	for _, c := range calls {
-		go func() { failed <- s.refund(ctx, l, c) }()
-	}
-	for range calls {
-		if problem := <-failed; problem != nil {
-			err = problem
-		}
-	}
-	return err
+	return together(len(calls), func(i int) error { return s.refund(ctx, l, calls[i]) })
 }
 
 // refund wants one refund. It is taken on, or too large for what is left, or another
@@ -112,9 +101,7 @@ func (s *stage) refund(ctx context.Context, l *load, c call) error {
 	case r.status == http.StatusConflict && answered.Refund.ID != uuid.Nil:
 		l.noteRefund(c, answered.Refund.ID)
 	case r.status == http.StatusUnprocessableEntity:
-		l.mu.Lock()
-		l.refused++
-		l.mu.Unlock()
+		l.refused.Add(1)
 	default:
 		return r.unexpected(c)
 	}
@@ -126,16 +113,7 @@ func (s *stage) refund(ctx context.Context, l *load, c call) error {
 func (l *load) noteRefund(c call, id uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if first, repeated := l.named[c.path+c.body]; repeated && first != id {
-		l.unequal++
-	}
-	l.named[c.path+c.body] = id
-}
-
-func (l *load) differs() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unequal++
+	l.noteID(c.path+c.body, id)
 }
 
 func (l *load) refundsTaken() int {

@@ -138,8 +138,8 @@ func (s *stage) audit(ctx context.Context, l *load) (Report, error) {
 	}
 	r := f.judge()
 	r.Requests = int(l.requests.Load())
-	r.unequalAnswers += l.unequal
-	r.tooLate, r.refusedRefunds = l.tooLate, l.refused
+	r.unequalAnswers += int(l.unequal.Load())
+	r.tooLate, r.refusedRefunds = int(l.tooLate.Load()), int(l.refused.Load())
 	return r, nil
 }
 

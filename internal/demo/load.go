@@ -35,23 +35,22 @@ type load struct {
 	client   *http.Client
 	beside   func(func(context.Context) error) // runs what a client does beside the callers
 	requests atomic.Int64
+	tooLate  atomic.Int64 // cancels that were refused
+	refused  atomic.Int64 // requests for more than was left
+	unequal  atomic.Int64 // repeats that were answered with something else
 
 	mu       sync.Mutex
 	accepted map[uuid.UUID]order
-	byKey    map[string]uuid.UUID
-	canceled map[uuid.UUID]bool // payments that a client was told to be canceled
-	tooLate  int                // cancels that were refused
-	refunds  map[uuid.UUID]call // refunds that a client was answered, and its request
-	named    map[string]uuid.UUID
-	refused  int // requests for more than was left
-	unequal  int // repeats that were answered with something else
+	canceled map[uuid.UUID]bool   // payments that a client was told to be canceled
+	refunds  map[uuid.UUID]call   // refunds that a client was answered, and its request
+	answered map[string]uuid.UUID // payments by key, refunds by what their reference is in
 }
 
 func newLoad(payments int) *load {
 	return &load{
 		client:   newClient(),
-		accepted: make(map[uuid.UUID]order, payments), byKey: make(map[string]uuid.UUID, payments),
-		canceled: map[uuid.UUID]bool{}, refunds: map[uuid.UUID]call{}, named: map[string]uuid.UUID{},
+		accepted: make(map[uuid.UUID]order, payments), answered: make(map[string]uuid.UUID, payments),
+		canceled: map[uuid.UUID]bool{}, refunds: map[uuid.UUID]call{},
 	}
 }
 
@@ -104,13 +103,7 @@ func newClient() *http.Client {
 // pay wants one payment, like a client that is not sure of its answers and may not be
 // sure of its wish either.
 func (s *stage) pay(ctx context.Context, l *load, o order) error {
-	failed := make([]error, 1+o.doubled)
-	var asking sync.WaitGroup
-	for i := range failed {
-		asking.Go(func() { failed[i] = s.post(ctx, l, o) })
-	}
-	asking.Wait()
-	err := errors.Join(failed...)
+	err := together(1+o.doubled, func(int) error { return s.post(ctx, l, o) })
 	if err == nil && o.repeated {
 		err = s.post(ctx, l, o)
 	}
@@ -128,6 +121,17 @@ func (s *stage) pay(ctx context.Context, l *load, o order) error {
 		l.beside(func(ctx context.Context) error { return s.cancel(ctx, l, id, o) })
 	}
 	return nil
+}
+
+// together does something n times at the same moment, and returns what failed.
+func together(n int, do func(i int) error) error {
+	failed := make([]error, n)
+	var doing sync.WaitGroup
+	for i := range failed {
+		doing.Go(func() { failed[i] = do(i) })
+	}
+	doing.Wait()
+	return errors.Join(failed...)
 }
 
 func (s *stage) post(ctx context.Context, l *load, o order) error {
@@ -195,7 +199,7 @@ func (s *stage) request(ctx context.Context, l *load, c call) (reply, error) {
 	return reply{response.StatusCode, body, response.Header.Get("Idempotent-Replayed") == "true"}, err
 }
 
-// note keeps the payment, and says when a key was answered with two of them.
+// note keeps the payment that a key was answered with.
 func (l *load) note(o order, r reply) error {
 	var answered struct{ ID uuid.UUID }
 	if err := json.Unmarshal(r.body, &answered); err != nil {
@@ -203,16 +207,21 @@ func (l *load) note(o order, r reply) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if first, repeated := l.byKey[o.key]; repeated && first != answered.ID {
-		l.unequal++
-	}
-	l.byKey[o.key] = answered.ID
+	l.noteID(o.key, answered.ID)
 	l.accepted[answered.ID] = o
 	return nil
+}
+
+// noteID says when one name was answered with two things. The caller holds mu.
+func (l *load) noteID(name string, id uuid.UUID) {
+	if first, repeated := l.answered[name]; repeated && first != id {
+		l.unequal.Add(1)
+	}
+	l.answered[name] = id
 }
 
 func (l *load) paymentOf(o order) uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byKey[o.key]
+	return l.answered[o.key]
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 )
 
 // replaysMax is how many final payments, and refunds, are asked for once more.
@@ -12,22 +13,20 @@ const replaysMax = 100
 // replayFinals asks again for some payments and refunds that are final, twice each, and
 // counts those that were not answered with the stored answer, byte for byte.
 func (s *stage) replayFinals(ctx context.Context, l *load, f *findings) error {
-	asked := 0
+	var payments, refunds []call
 	for id, o := range l.accepted {
-		if asked < replaysMax && f.charges[id].State.Final() {
-			asked++
-			if err := s.replay(ctx, l, o.call); err != nil {
-				return err
-			}
+		if f.charges[id].State.Final() {
+			payments = append(payments, o.call)
 		}
 	}
-	asked = 0
 	for id, c := range l.refunds {
-		if asked < replaysMax && f.refunds[id].State.Final() {
-			asked++
-			if err := s.replay(ctx, l, c); err != nil {
-				return err
-			}
+		if f.refunds[id].State.Final() {
+			refunds = append(refunds, c)
+		}
+	}
+	for _, c := range slices.Concat(payments[:min(len(payments), replaysMax)], refunds[:min(len(refunds), replaysMax)]) {
+		if err := s.replay(ctx, l, c); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -43,7 +42,7 @@ func (s *stage) replay(ctx context.Context, l *load, c call) error {
 		return err
 	}
 	if !first.stored() || !second.stored() || !bytes.Equal(first.body, second.body) {
-		l.differs()
+		l.unequal.Add(1)
 	}
 	return nil
 }
