@@ -83,10 +83,7 @@ func (p part) migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("reading the migrations of %s: %w", p.versionTable, err)
 	}
 	for range lockTries {
-		if _, err = provider.Up(ctx); !IsLockConflict(err) {
-			break
-		}
-		if pause(ctx) != nil {
+		if _, err = provider.Up(ctx); !IsLockConflict(err) || pause(ctx) != nil {
 			break
 		}
 	}
