@@ -162,9 +162,12 @@ func (r *replay) compare(t *rapid.T, before []operation.Standing) {
 		k := r.cast[i]
 		isNew := i >= len(before)
 		if !isNew && row.State == payment.OperationCreated && before[i].State != payment.OperationCreated {
-			sooner, later := k.row.NextAttemptAt.Sub(r.now), row.NextAttemptAt.Sub(r.now)
-			require.True(t, sooner <= later && later <= 2*sooner, "a retry after %s, at least %s", later, sooner)
-			k.row.NextAttemptAt = row.NextAttemptAt // the jitter is the database's
+			k.row.NextAttemptAt = r.jittered(t, k.row.NextAttemptAt, row.NextAttemptAt)
+		}
+		answered := !isNew && before[i].LeaseUntil != nil && row.LeaseUntil == nil && row.Fence == before[i].Fence
+		if answered && row.State == payment.OperationUnknown {
+			// An attempt's own no, while another one is open.
+			k.row.NextCheckAt = r.jittered(t, k.row.NextCheckAt, row.NextCheckAt)
 		}
 		require.Equal(t, utc(k.row.Standing), utc(row.Standing))
 		if row.Kind == payment.KindCharge {
@@ -176,6 +179,14 @@ func (r *replay) compare(t *rapid.T, before []operation.Standing) {
 			require.Equal(t, k.attempts[j], a)
 		}
 	}
+}
+
+// jittered returns the time that the database's telling chose. The story's is the
+// soonest that chance allows, and twice its distance the latest.
+func (r *replay) jittered(t *rapid.T, soonest, chosen *time.Time) *time.Time {
+	sooner, later := soonest.Sub(r.now), chosen.Sub(r.now)
+	require.True(t, sooner <= later && later <= 2*sooner, "after %s, at least %s", later, sooner)
+	return chosen
 }
 
 func utc(s operation.Standing) operation.Standing {
