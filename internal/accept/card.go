@@ -1,8 +1,11 @@
 package accept
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// FieldIdempotencyKey is the header, where a rule is about its value.
+// FieldIdempotencyKey is the key, as clients over HTTP know it: the header's name.
 const FieldIdempotencyKey = "Idempotency-Key"
 
 // problemCardNumber is what a client is told, which never includes the value.
@@ -60,7 +63,7 @@ func (e *InvalidError) refuseCards(c Command) {
 	if c.ChecksIdentifiers {
 		e.refuseCard(FieldInvoiceID, c.InvoiceID)
 		e.refuseCard(FieldExternalReference, given(c.ExternalReference))
-		e.refuseCard(FieldIdempotencyKey, c.IdempotencyKey)
+		e.refuseCard(cmp.Or(c.KeyField, FieldIdempotencyKey), c.IdempotencyKey)
 	}
 }
 

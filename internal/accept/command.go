@@ -43,6 +43,7 @@ type Command struct {
 	MerchantID      uuid.UUID // from the credential
 	ProviderAccount string    // the merchant's
 	IdempotencyKey  string
+	KeyField        string // what the door's clients call the key; empty: FieldIdempotencyKey
 
 	// ChecksIdentifiers and DerivesKey are the merchant's settings, see merchant.Settings.
 	// With DerivesKey a command without IdempotencyKey gets one from its invoice.

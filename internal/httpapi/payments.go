@@ -115,7 +115,8 @@ func explainKey(err error) *problem.Error {
 	if errors.Is(err, idempotency.ErrKeyMissing) {
 		return problem.KeyMissing.Failure("Send a header Idempotency-Key with a value that is new for each payment and the same for each repeat.")
 	}
-	return problem.KeyMalformed.Failure(err.Error() + ".")
+	return problem.KeyMalformed.Failure("In the header Idempotency-Key: " + err.Error() +
+		". Send 1 to 255 visible ASCII characters without commas, or a quoted string as in RFC 8941.")
 }
 
 // getPayment tells the state of one of the merchant's own payments. A client that

@@ -25,10 +25,9 @@ const KeyCharsMax = 255
 var (
 	ErrKeyMissing   = errors.New("the request has no Idempotency-Key header")
 	ErrKeyRepeated  = errors.New("the request has more than one Idempotency-Key header")
-	ErrKeyEmpty     = errors.New("the Idempotency-Key is empty")
-	ErrKeyTooLong   = errors.New("the Idempotency-Key is longer than 255 characters")
-	ErrKeyMalformed = errors.New("the Idempotency-Key is malformed: " +
-		"send visible ASCII characters without commas, or a quoted string as in RFC 8941")
+	ErrKeyEmpty     = errors.New("the idempotency key is empty")
+	ErrKeyTooLong   = errors.New("the idempotency key is longer than 255 characters")
+	ErrKeyMalformed = errors.New("the idempotency key is malformed")
 	// ErrKeyVanished is returned when a key conflicted with a stored one that was
 	// gone a moment later. Roll back and try again.
 	ErrKeyVanished = errors.New("a stored idempotency key vanished while it was being read")

@@ -125,7 +125,7 @@ func (e envelope) command(r *kgo.Record) (accept.Command, error) {
 	if err != nil {
 		return accept.Command{}, err
 	}
-	command.SentAt, command.IdempotencyKey = e.sentAt(r), e.id()
+	command.SentAt, command.IdempotencyKey, command.KeyField = e.sentAt(r), e.id(), event.HeaderID
 	command.TraceParent, command.CorrelationID, command.CausationID = e.carried.TraceParent, e.carried.CorrelationID, e.carried.CausationID
 	return command, nil
 }

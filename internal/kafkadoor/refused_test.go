@@ -39,6 +39,21 @@ func TestI6_I7_AKeyInQuotesIsRefusedBecauseItIsAnotherKeyOverHTTP(t *testing.T) 
 	require.Equal(t, 1, h.payments(t))
 }
 
+func TestI6_I19_AKeyIsNamedAsTheSenderKnowsIt(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, testkit.NewFakeBroker(t))
+	_, err := h.Owner.Exec(t.Context(), "UPDATE merchant SET checks_identifiers = true")
+	require.NoError(t, err)
+	h.start(t)
+	refused := h.shop.ask(t, h.shop.command("k 1", body("INV-1", "10.00"))).rejected(t)
+	require.Equal(t, "urn:payonce:problem:idempotency-key-malformed", refused.Type)
+	require.Contains(t, refused.Detail, "ce_id")
+	refused = h.shop.ask(t, h.shop.command("4242424242424242", body("INV-1", "10.00"))).rejected(t)
+	require.Equal(t, "urn:payonce:problem:card-data-refused", refused.Type)
+	require.Equal(t, "ce_id", refused.Errors[0].Field)
+	require.Zero(t, h.payments(t))
+}
+
 func TestI1_ACommandWhoseKeyLeavesNoRoomForAnAnswerIsNotCarriedOut(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, testkit.NewFakeBroker(t))

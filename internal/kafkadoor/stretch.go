@@ -252,7 +252,7 @@ func explainKey(err error) error {
 	if _, isField := errors.AsType[*accept.InvalidError](err); isField {
 		return err
 	}
-	return problem.KeyMalformed.Failure(err.Error() + ".")
+	return problem.KeyMalformed.Failure("In " + event.HeaderID + ": " + err.Error() + ". Send 1 to 255 visible ASCII characters.")
 }
 
 // watchTimestamps warns of a topic whose senders can make their commands look young.

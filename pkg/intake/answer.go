@@ -72,6 +72,18 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("payment %s is live for this %s", e.Payment.ID, e.Field)
 }
 
+// keyProblem says which rule a key breaks, in words that go on from the field's name.
+func keyProblem(err error) string {
+	switch {
+	case errors.Is(err, idempotency.ErrKeyEmpty):
+		return "is required and not empty"
+	case errors.Is(err, idempotency.ErrKeyTooLong):
+		return fmt.Sprintf("has more than %d characters", idempotency.KeyCharsMax)
+	default:
+		return "may only have visible ASCII characters"
+	}
+}
+
 func answer(r accept.Result) (Result, error) {
 	switch r.Outcome {
 	case accept.OutcomeAccepted, accept.OutcomeReplayed:

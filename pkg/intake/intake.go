@@ -164,7 +164,7 @@ func (i *Intake) submit(ctx context.Context, tx pgx.Tx, c Command) (accept.Resul
 	if err != nil {
 		var broken *accept.InvalidError
 		if !errors.As(err, &broken) { // the key's own
-			broken = &accept.InvalidError{Fields: []accept.FieldError{{Field: FieldIdempotencyKey, Problem: err.Error()}}}
+			broken = &accept.InvalidError{Fields: []accept.FieldError{{Field: FieldIdempotencyKey, Problem: keyProblem(err)}}}
 		}
 		return accept.Result{Outcome: accept.OutcomeRefused, Refusal: broken}, nil
 	}
@@ -177,8 +177,8 @@ func (i *Intake) submit(ctx context.Context, tx pgx.Tx, c Command) (accept.Resul
 
 func (c Command) command(from merchant.Merchant) accept.Command {
 	command := accept.Command{
-		IdempotencyKey: c.IdempotencyKey,
-		InvoiceID:      c.InvoiceID, PaymentType: c.PaymentType,
+		IdempotencyKey: c.IdempotencyKey, KeyField: FieldIdempotencyKey,
+		InvoiceID: c.InvoiceID, PaymentType: c.PaymentType,
 		Amount: decimal(c.Amount), Currency: string(c.Amount.Currency()),
 		PaymentMethod: given(c.PaymentMethod), Customer: given(c.Customer), ExternalReference: given(c.ExternalReference),
 		Metadata: c.Metadata, ChargeBefore: moment(c.ChargeBefore),

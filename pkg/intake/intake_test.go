@@ -97,7 +97,7 @@ func TestI5_I9_I12_ARefusedCommandLeavesTheTransactionUsable(t *testing.T) {
 		_, err = s.intake.Submit(t.Context(), tx, broken)
 		var invalid *intake.InvalidError
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, intake.FieldIdempotencyKey, invalid.Fields[0].Field)
+		require.Equal(t, []intake.FieldError{{Field: intake.FieldIdempotencyKey, Problem: "is required and not empty"}}, invalid.Fields)
 
 		broken = s.command(t, "k-3", "INV 3 ")
 		broken.Amount, broken.ChargeBefore = money.Amount{}, time.Now().Add(time.Hour)
@@ -114,6 +114,17 @@ func TestI5_I9_I12_ARefusedCommandLeavesTheTransactionUsable(t *testing.T) {
 	require.Equal(t, 2, s.count(t, "shop.sale"))
 	require.Equal(t, 1, s.count(t, "public.payment"))
 	require.Equal(t, 1, s.count(t, "idempotency_key"), "a refused command leaves no key")
+}
+
+func TestI19_AKeyThatLooksLikeACardIsNamedAsTheCallerKnowsIt(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	_, err := s.Owner.Exec(t.Context(), "UPDATE merchant SET checks_identifiers = true WHERE id = $1", s.merchant)
+	require.NoError(t, err)
+	_, err = s.sell(t, "S-1", s.command(t, "4242424242424242", "INV-1"))
+	var invalid *intake.InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.Equal(t, intake.FieldIdempotencyKey, invalid.Fields[0].Field)
 }
 
 func TestI1_WhatTheCallerCannotHaveIsSaid(t *testing.T) {
