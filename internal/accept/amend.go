@@ -59,6 +59,9 @@ type Amendment struct {
 	MerchantID     uuid.UUID // from the credential
 	PaymentID      uuid.UUID
 	IdempotencyKey string
+	// ChecksIdentifiers is the merchant's setting: the key, and a refund's reference, are
+	// looked at for card numbers, too.
+	ChecksIdentifiers bool
 
 	// As in Command.
 	TraceParent, CorrelationID, CausationID string

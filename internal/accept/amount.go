@@ -11,18 +11,31 @@ import (
 // parseAmount reads an amount exactly. It returns the zero Amount when it has
 // added what is wrong.
 func (e *InvalidError) parseAmount(text, code string) money.Amount {
+	currency := e.parseCurrency(code)
+	switch {
+	case text == "":
+		e.add(FieldAmount, "is required")
+		return money.Amount{}
+	case currency == "" && len(text) <= amountCharsMax:
+		return money.Amount{}
+	}
+	return e.parseAmountIn(text, currency)
+}
+
+// parseCurrency reads a code. It returns none when it has added what is wrong.
+func (e *InvalidError) parseCurrency(code string) money.Currency {
 	currency, err := money.ParseCurrency(code)
 	if err != nil {
 		e.add(FieldCurrency, "is not an active ISO 4217 currency code in upper case")
 	}
-	if text == "" {
-		e.add(FieldAmount, "is required")
-		return money.Amount{}
-	}
-	if err != nil || len(text) > amountCharsMax {
-		if len(text) > amountCharsMax {
-			e.add(FieldAmount, "is longer than any amount that is supported")
-		}
+	return currency
+}
+
+// parseAmountIn reads an amount of a currency that is known, as that of a payment is,
+// for ever.
+func (e *InvalidError) parseAmountIn(text string, currency money.Currency) money.Amount {
+	if len(text) > amountCharsMax {
+		e.add(FieldAmount, "is longer than any amount that is supported")
 		return money.Amount{}
 	}
 	amount, err := money.Parse(text, currency)

@@ -78,7 +78,7 @@ func TestI4_I18_ARefundsRepeatIsAnsweredWhateverTheRulesAreByNow(t *testing.T) {
 	require.NoError(t, err)
 	ask := func(key, amount string) (Refunding, error) {
 		return d.amendments().Refund(t.Context(), RefundCommand{
-			Amendment: d.about(p, key), Reference: digits, Amount: amount, ChecksIdentifiers: true,
+			Amendment: d.strictly(p, key), Reference: digits, Amount: amount,
 		})
 	}
 	again, err := ask("r-1", "1.00")
@@ -92,6 +92,54 @@ func TestI4_I18_ARefundsRepeatIsAnsweredWhateverTheRulesAreByNow(t *testing.T) {
 	require.ErrorAs(t, err, &invalid)
 	require.True(t, invalid.CardData)
 	require.Equal(t, rows, d.rows(t))
+}
+
+// strictly is what a merchant who wants identifiers looked at asks for.
+func (d *till) strictly(view payment.View, key string) Amendment {
+	a := d.about(view, key)
+	a.ChecksIdentifiers = true
+	return a
+}
+
+func TestI4_I19_ACancelsKeyIsLookedAtWhenItIsNewOnly(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	p, q := d.created(t, "INV-1"), d.created(t, "INV-2")
+	first, err := d.cancel(t, p, digits)
+	require.NoError(t, err)
+	again, err := d.amendments().Cancel(t.Context(), d.strictly(p, digits))
+	require.NoError(t, err)
+	require.Equal(t, Canceled{first.Answer, true}, again)
+	d.isBarred(t, BarrierKeyReused, func() error { _, err := d.amendments().Cancel(t.Context(), d.strictly(q, digits)); return err })
+	rows := d.rows(t)
+	_, err = d.amendments().Cancel(t.Context(), d.strictly(q, "4000056655665556"))
+	var invalid *InvalidError
+	require.ErrorAs(t, err, &invalid)
+	require.True(t, invalid.CardData)
+	require.Equal(t, FieldIdempotencyKey, invalid.Fields[0].Field)
+	require.NotContains(t, err.Error(), "4000")
+	require.Equal(t, rows, d.rows(t))
+	require.Equal(t, payment.StateCreated, d.view(t, q.ID).State)
+}
+
+func TestI5_UnderAKnownKeyAnotherCurrencyOfARefundIsAFieldThatDiffers(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	p := d.capturedPayment(t, "INV-1")
+	ask := func(key, amount, currency string) error {
+		_, err := d.amendments().Refund(t.Context(), RefundCommand{Amendment: d.about(p, key), Reference: "R-1", Amount: amount, Currency: &currency})
+		return err
+	}
+	require.NoError(t, ask("r-1", "1.00", "TRY"))
+	barrier := d.isBarred(t, BarrierKeyReused, func() error { return ask("r-1", "1.00", "USD") })
+	require.Equal(t, []string{FieldCurrency}, barrier.Differing)
+	barrier = d.isBarred(t, BarrierKeyReused, func() error { return ask("r-1", "1.000", "KWD") })
+	require.Equal(t, []string{FieldAmount, FieldCurrency}, barrier.Differing)
+	var invalid *InvalidError
+	require.ErrorAs(t, ask("r-2", "1.00", "USD"), &invalid)
+	require.Equal(t, []FieldError{{FieldCurrency, "is not the payment's"}}, invalid.Fields)
+	require.ErrorAs(t, ask("r-1", "1.00", "usd"), &invalid, "nothing that can be compared")
+	require.Equal(t, FieldCurrency, invalid.Fields[0].Field)
 }
 
 // A record that waited for days and a client that sends the same request now are in one

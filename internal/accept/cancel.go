@@ -25,7 +25,8 @@ type Canceled struct {
 // for the payment's row, and exactly one of them gets it: a payment that was claimed
 // first is left alone. One that is canceled already is answered in the same way.
 //
-// Errors: those of idempotency.CheckKey, *BarrierError, ErrBusy, ErrUnavailable.
+// Errors: those of idempotency.CheckKey, *InvalidError, *BarrierError, ErrBusy,
+// ErrUnavailable.
 func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 	if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
 		return Canceled{}, err
@@ -46,7 +47,7 @@ func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 			Scope:      idempotency.Scope{MerchantID: c.MerchantID, Route: RouteCancel, Key: c.IdempotencyKey},
 			Request:    idempotency.Canonical{Method: http.MethodPost, Path: map[string]string{FieldID: c.PaymentID.String()}},
 			ResourceID: name,
-		}, nil)
+		}, c.barredKey())
 		if err != nil {
 			return err
 		}
@@ -58,6 +59,19 @@ func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 		return err
 	})
 	return done, err
+}
+
+// barredKey says that the key may be card data, which stands against a cancel whose key
+// is new. It is nil when nothing does.
+func (a Amendment) barredKey() *InvalidError {
+	var barred InvalidError
+	if a.ChecksIdentifiers {
+		barred.refuseCard(FieldIdempotencyKey, a.IdempotencyKey)
+	}
+	if len(barred.Fields) == 0 {
+		return nil
+	}
+	return &barred
 }
 
 // cancel takes the locks in their order, behind the key, and then decides.

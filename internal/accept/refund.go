@@ -36,8 +36,6 @@ type RefundCommand struct {
 	Amount    string  // a plain decimal; absent: all that is left
 	Currency  *string // must be the payment's
 	Metadata  []byte  // a JSON object
-	// ChecksIdentifiers has the reference looked at for card numbers, too.
-	ChecksIdentifiers bool
 }
 
 // Refunding is the answer to a request for a refund.
@@ -89,28 +87,31 @@ func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, err
 
 // validate applies the rules that need nothing of the payment but its currency. Barred
 // stands against a refund whose key is new, as in Request; it is nil when nothing does.
+// Another currency than the payment's is among that: under a known key it is a field that
+// differs.
 func (c RefundCommand) validate(currency money.Currency) (r operation.NewRefund, barred *InvalidError, err error) {
-	var invalid, cards InvalidError
+	var invalid, rules InvalidError
 	r = operation.NewRefund{
 		PaymentID: c.PaymentID, MerchantID: c.MerchantID, Reference: c.Reference, Metadata: invalid.parseMetadata(c.Metadata), Context: c.context(),
 	}
 	invalid.checkText(FieldRefundReference, c.Reference, RefundReferenceCharsMax)
-	cards.refuseCardIn(c.Metadata)
+	rules.refuseCardIn(c.Metadata)
 	if c.ChecksIdentifiers {
-		cards.refuseCard(FieldRefundReference, c.Reference)
-		cards.refuseCard(FieldIdempotencyKey, c.IdempotencyKey)
+		rules.refuseCard(FieldRefundReference, c.Reference)
+		rules.refuseCard(FieldIdempotencyKey, c.IdempotencyKey)
 	}
 	if c.Currency != nil && *c.Currency != string(currency) {
-		invalid.add(FieldCurrency, "is not the payment's")
+		currency = invalid.parseCurrency(*c.Currency)
+		rules.add(FieldCurrency, "is not the payment's")
 	}
-	if c.Amount != "" {
-		r.Amount = invalid.parseAmount(c.Amount, string(currency))
+	if c.Amount != "" && currency != "" {
+		r.Amount = invalid.parseAmountIn(c.Amount, currency)
 	}
 	switch {
 	case len(invalid.Fields) > 0:
-		return r, nil, invalid.and(cards)
-	case len(cards.Fields) > 0:
-		return r, &cards, nil
+		return r, nil, invalid.and(rules)
+	case len(rules.Fields) > 0:
+		return r, &rules, nil
 	}
 	return r, nil, nil
 }

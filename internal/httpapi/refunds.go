@@ -28,7 +28,7 @@ func (a *api) postRefund(w http.ResponseWriter, r *http.Request, m merchant.Merc
 	if err != nil {
 		return err
 	}
-	command.Amendment, command.ChecksIdentifiers = about, m.ChecksIdentifiers
+	command.Amendment = about
 	done, err := a.Amendments.Refund(r.Context(), command)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func readAmendment(r *http.Request, m merchant.Merchant) (accept.Amendment, erro
 	}
 	id, err := paymentID(r)
 	return accept.Amendment{
-		MerchantID: m.ID, PaymentID: id, IdempotencyKey: key, TraceParent: single(r.Header, "Traceparent"),
-		CorrelationID: single(r.Header, "X-Correlation-Id"), CausationID: single(r.Header, "X-Request-Id"),
+		MerchantID: m.ID, PaymentID: id, IdempotencyKey: key, ChecksIdentifiers: m.ChecksIdentifiers,
+		TraceParent: single(r.Header, "Traceparent"), CorrelationID: single(r.Header, "X-Correlation-Id"), CausationID: single(r.Header, "X-Request-Id"),
 	}, err
 }
 
