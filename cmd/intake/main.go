@@ -1,4 +1,4 @@
-// Command intake takes payments on over HTTP. See docs/DESIGN.md for its configuration.
+// Command intake takes payments on over HTTP. See docs/CONFIGURATION.md for its configuration.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command reconciler finds out what became of payments whose outcome is unknown. See
-// docs/DESIGN.md for its configuration.
+// docs/CONFIGURATION.md for its configuration.
 package main
 
 import (

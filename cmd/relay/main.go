@@ -1,4 +1,4 @@
-// Command relay publishes events to Kafka. See docs/DESIGN.md for its configuration.
+// Command relay publishes events to Kafka. See docs/CONFIGURATION.md for its configuration.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command worker sends payments to providers. See docs/DESIGN.md for its configuration.
+// Command worker sends payments to providers. See docs/CONFIGURATION.md for its configuration.
 package main
 
 import (

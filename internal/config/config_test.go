@@ -2,8 +2,11 @@ package config_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +210,43 @@ func TestO6_TheNamesOfAllProcessesAndOfKubernetesAreNoMistakes(t *testing.T) {
 		"PAYONCE_SERVICE_HOST=10.0.0.1", "PAYONCE_SERVICE_PORT=80", "PAYONCE_SERVICE_PORT_HTTP=80", "PAYONCE_PORT=tcp://10.0.0.1:80",
 		"PAYONCE_PORT_80_TCP=tcp://10.0.0.1:80", "PAYONCE_INTAKE_PORT_80_TCP_ADDR=10.0.0.1", "PAYONCE_INTAKE_SERVICE_HOST=10.0.0.1",
 	)))
+}
+
+func TestO6_APortInsteadOfAnAddressIsAMistakeAndNoNameOfKubernetes(t *testing.T) {
+	t.Parallel()
+	for _, mistake := range []string{"PAYONCE_HTTP_PORT=8080", "PAYONCE_ADMIN_PORT=9080", "PAYONCE_PORT_OF_API=8080"} {
+		found := problems(t, workerEnviron(mistake))
+		require.Len(t, found, 1, mistake)
+		require.Contains(t, found[0], "knows no such name")
+	}
+}
+
+// The page that people read names what there is, with the values that hold without it.
+func TestO6_TheDocumentNamesEveryVariableWithItsDefault(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/CONFIGURATION.md")
+	require.NoError(t, err)
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(PAYONCE_[A-Z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(page), -1) {
+		rows[row[1]] = row[2]
+	}
+	_, names, _ := strings.Cut(problems(t, workerEnviron("PAYONCE_NO_SUCH_NAME=x"))[0], "correct it to one of ")
+	require.ElementsMatch(t, strings.Split(names, ", "), slices.Collect(maps.Keys(rows)))
+
+	worker, err := config.Load[config.Worker](workerEnviron())
+	require.NoError(t, err)
+	intake, err := config.Load[config.Intake](workerEnviron())
+	require.NoError(t, err)
+	reconciler, err := config.Load[config.Reconciler](workerEnviron())
+	require.NoError(t, err)
+	for name, value := range map[string]any{
+		"CELL": worker.Cell, "LOG_LEVEL": worker.LogLevel, "TOPIC_PREFIX": worker.TopicPrefix, "PROVIDER_TIMEOUT": worker.Timeout, "LEASE": worker.Lease,
+		"HTTP_ADDR": intake.HTTPAddr, "RATE_LIMIT": intake.RateLimit, "KEY_WINDOW": intake.KeyWindow, "KAFKA_DOOR": intake.KafkaDoor,
+		"DRIFT_INTERVAL": reconciler.DriftInterval,
+	} {
+		text := strings.TrimSuffix(strings.TrimSuffix(fmt.Sprint(value), "0s"), "0m")
+		require.Contains(t, rows[config.Prefix+name], "`"+text+"`", name)
+	}
 }
 
 func TestASecretCanComeFromAFile(t *testing.T) {

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,7 +49,7 @@ func Load[C Process[C]](environ []string, checks ...func(C) []string) (C, error)
 // directly or in a file.
 func prepare(environ []string, variables []variable) (map[string]string, []string) {
 	given := env.ToMap(environ)
-	problems := unknownNames(slices.Sorted(maps.Keys(given)))
+	problems := unknownNames(given)
 	environment := map[string]string{}
 	for _, v := range variables {
 		value, set, err := v.value(given)

@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -80,10 +82,10 @@ var othersPrefixes = []string{Prefix + "TEST_", Prefix + "DEMO_", Prefix + "PSPS
 
 // unknownNames reports names of ours that nobody reads: a misspelt name would
 // otherwise leave the default in force without a word.
-func unknownNames(names []string) []string {
+func unknownNames(given map[string]string) []string {
 	var unknown []string
-	for _, name := range names {
-		if strings.HasPrefix(name, Prefix) && !isKnown(name) && !isInjected(name) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if strings.HasPrefix(name, Prefix) && !isKnown(name) && !isInjected(name, given[name]) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -103,11 +105,14 @@ func isKnown(name string) bool {
 	})
 }
 
+// injected are the names that Kubernetes gives to each port of a service.
+var injected = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_[A-Z0-9_]+|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
 // isInjected reports whether Kubernetes sets the name in each container, for a
-// service that is called payonce or payonce-something.
-func isInjected(name string) bool {
-	return strings.HasSuffix(name, "_SERVICE_HOST") || strings.Contains(name, "_SERVICE_PORT") ||
-		strings.HasSuffix(name, "_PORT") || strings.Contains(name, "_PORT_")
+// service that is called payonce or payonce-something. NAME_PORT is one only with its
+// kind of value: PAYONCE_HTTP_PORT=8080 is somebody's mistake for an address.
+func isInjected(name, value string) bool {
+	return injected.MatchString(name) || (strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://"))
 }
 
 func knownNames() []string {
