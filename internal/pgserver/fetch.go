@@ -111,5 +111,5 @@ func unpackInto(folder string) error {
 	if majorVersion(filepath.Join(unpacked, "bin")) == DownloadedMajor {
 		return nil
 	}
-	return errors.Join(err, errors.New("and this machine has no PostgreSQL of version 15 or newer: install one, or let it reach Maven Central"))
+	return errors.Join(err, errors.New("let this machine reach Maven Central, or do without the download: install PostgreSQL 15 or newer"))
 }
