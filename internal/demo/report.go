@@ -110,10 +110,10 @@ func (r Report) Broken() []string {
 }
 
 func (r Report) print(out io.Writer) {
-	fmt.Fprintf(out, "\n%d payments in %d requests: %d captured, %d failed, %d open; %d requests at the providers, %d leases taken over\n",
-		r.Accepted, r.Requests, r.Captured, r.Failed, r.UnknownOpen, r.Sends, r.Takeovers)
-	fmt.Fprintf(out, "%d refunds took place, %d requests for more than was left were refused; %d payments canceled, %d cancels came too late\n",
-		r.Refunds, r.refusedRefunds, r.Canceled, r.tooLate)
+	fmt.Fprintf(out, "\n%d payments in %d requests: %d captured, %d failed, %d canceled, %d open; %d requests at the providers, %d leases taken over\n",
+		r.Accepted, r.Requests, r.Captured, r.Failed-r.Canceled, r.Canceled, r.UnknownOpen, r.Sends, r.Takeovers)
+	fmt.Fprintf(out, "%d refunds took place, %d requests for more than was left were refused; %d cancels came too late\n",
+		r.Refunds, r.refusedRefunds, r.tooLate)
 	fmt.Fprintf(out, "accepted in %.1f s (%.0f/s), all final after %.1f s\n\n", r.loadSeconds, float64(r.Accepted)/r.loadSeconds, r.Seconds)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, p := range r.promises() {
