@@ -254,7 +254,6 @@ var packages = arrows{
 		"otel":              "go.opentelemetry.io/otel",
 		"pgx":               "github.com/jackc/pgx/v5",
 		"progressbar":       "github.com/schollz/progressbar/v3",
-		"prometheus":        "github.com/prometheus/client_golang",
 		"rapid":             "pgregory.net/rapid",
 		"rate":              "golang.org/x/time",
 		"stripe":            "github.com/stripe/stripe-go/v85",
