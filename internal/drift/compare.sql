@@ -5,7 +5,10 @@
 -- nothing: if the provider moved money for it, the list names it. But what was open in
 -- an earlier scan is asked about, because what that scan's list named was left then.
 --
--- A doubt that is a case already is not asked about again. Operations that were sent
+-- A doubt that is a case already is not asked about again: one about this movement that
+-- is open, or that was closed with nothing heard of the movement since. A person knew
+-- then that the provider denies it, and so the same window finds nothing new. What was
+-- heard since is: a movement that was there again, and is not listed now. Operations that were sent
 -- to another account at the provider are not this list's.
 WITH wanted AS MATERIALIZED (
     (SELECT id FROM operation WHERE NOT $5::boolean AND id > $6::uuid AND id < $7::uuid ORDER BY id LIMIT $8::integer)
@@ -21,7 +24,17 @@ WITH wanted AS MATERIALIZED (
                                  WHERE s.scan_id = $1::uuid AND s.operation_id = o.id AND s.kind = o.kind AND s.verdict = 'captured'
                                    AND (o.provider_object_id IS NULL OR s.object_id = o.provider_object_id))
                         THEN 'agrees'
-                    WHEN EXISTS (SELECT FROM payment_case k WHERE k.operation_id = o.id AND k.kind = 'failed_after_captured')
+                    WHEN EXISTS (SELECT
+                                 FROM payment_case k
+                                 WHERE k.operation_id = o.id
+                                   AND k.kind = 'failed_after_captured'
+                                   AND (o.provider_object_id IS NULL OR k.provider_object_id IN ('', o.provider_object_id))
+                                   AND (k.state NOT IN ('resolved', 'dismissed')
+                                     OR NOT EXISTS (SELECT
+                                                    FROM evidence e
+                                                    WHERE e.operation_id = o.id
+                                                      AND e.asked_at > k.updated_at
+                                                      AND (o.provider_object_id IS NULL OR coalesce(e.provider_object_id, '') IN ('', o.provider_object_id)))))
                         THEN 'agrees'
                     ELSE 'differs' END AS standing
          FROM wanted w

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/drift"
 	"github.com/payonce/payonce/internal/testkit/fixture"
 	"github.com/payonce/payonce/pkg/payment"
@@ -119,6 +120,28 @@ func TestU10_U7_WhatSucceededHereAndIsDeniedThereIsACase(t *testing.T) {
 	require.Equal(t, []string{"failed_after_captured person"}, b.cases(p))
 	require.Equal(t, payment.StateCaptured, fixture.State(t, b.DB.App, p), "the books are a person's to change")
 	require.Zero(t, b.scan().Asked, "the case is known")
+}
+
+// A person dismissed the doubt, the provider named the money again, and then it is gone.
+func TestU10_U7_ADismissedCaseIsSilentUntilTheProviderHasSpokenAgain(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	p := b.claims()
+	b.scan()
+	var id uuid.UUID
+	require.NoError(t, b.DB.App.QueryRow(t.Context(), "SELECT id FROM payment_case WHERE payment_id = $1", p.PaymentID).Scan(&id))
+	_, err := casework.Decide(t.Context(), b.DB.App, id, casework.Decision{Action: casework.Dismiss, Version: 1, Who: "ada", Reason: "they have it"})
+	require.NoError(t, err)
+	require.Zero(t, b.scan().Asked, "a person knows of it")
+	require.Len(t, b.cases(p), 1)
+
+	_, err = b.DB.App.Exec(t.Context(), `INSERT INTO evidence (id, operation_id, source, verdict, amount_minor, currency, provider_object_id, asked_at, hash)
+		SELECT gen_random_uuid(), id, 'inquiry', 'captured', amount_minor, currency, provider_object_id, payonce_now(), sha256('')
+		FROM operation WHERE id = $1`, p.OperationID)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), b.scan().Asked)
+	require.Len(t, b.cases(p), 2, "what is denied since is another doubt")
+	require.Zero(t, b.scan().Asked)
 }
 
 func TestU10_U7_WhatWasVoidedThereBehindOurBackIsACase(t *testing.T) {

@@ -3,7 +3,7 @@
 -- then there is nothing to tell.
 --
 -- What an operation succeeded with is known to be there, or to be in doubt, when this
--- list names it too or a case is about it. Its row may be gone from the table already;
+-- list names it too or a case is about it, as in compare.sql. Its row may be gone from the table already;
 -- then the provider is asked once more than needed.
 WITH next AS MATERIALIZED (SELECT object_id, reference, operation_id, kind, verdict, amount_minor, currency, created_at, asked_at, tries
                            FROM drift_seen
@@ -20,7 +20,17 @@ SELECT n.object_id, n.reference, n.kind, n.verdict, n.amount_minor, n.currency, 
                  AND s.object_id = o.provider_object_id
                  AND s.kind = o.kind
                  AND s.verdict = 'captured')
-           OR EXISTS (SELECT FROM payment_case k WHERE k.operation_id = o.id AND k.kind = 'failed_after_captured'),
+           OR EXISTS (SELECT
+                      FROM payment_case k
+                      WHERE k.operation_id = o.id
+                        AND k.kind = 'failed_after_captured'
+                        AND (o.provider_object_id IS NULL OR k.provider_object_id IN ('', o.provider_object_id))
+                        AND (k.state NOT IN ('resolved', 'dismissed')
+                          OR NOT EXISTS (SELECT
+                                         FROM evidence e
+                                         WHERE e.operation_id = o.id
+                                           AND e.asked_at > k.updated_at
+                                           AND (o.provider_object_id IS NULL OR coalesce(e.provider_object_id, '') IN ('', o.provider_object_id))))),
        coalesce((SELECT a.recipe FROM attempt a WHERE a.operation_id = o.id ORDER BY a.fence LIMIT 1), ''),
        n.verdict = 'captured'
            AND EXISTS (SELECT
