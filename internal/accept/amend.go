@@ -190,8 +190,7 @@ func explained(err error) error {
 		return nil
 	case postgres.IsLockConflict(err) || dissolved(err):
 		return fmt.Errorf("%w: %w", ErrBusy, err)
-	case postgres.IsUnavailable(err) || errors.Is(err, groupcommit.ErrStopped) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+	case postgres.IsUnanswered(err) || errors.Is(err, groupcommit.ErrStopped):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

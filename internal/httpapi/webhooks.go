@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,7 +38,7 @@ func (a *api) postWebhook(w http.ResponseWriter, r *http.Request) error {
 		return problem.WebhookUnsigned.Failure("The signature is missing, came twice, or is of none of the secrets.")
 	case errors.Is(err, provider.ErrWebhookTime):
 		return problem.WebhookTooOld.Failure(fmt.Sprintf("The signed time may be %s from now at most.", provider.WebhookTolerance))
-	case postgres.IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+	case postgres.IsUnanswered(err):
 		return problem.ServiceUnavailable.Failure(storeAgain).Because(err)
 	default:
 		return problem.InternalError.Failure(storeAgain).Because(err)

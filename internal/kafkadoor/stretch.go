@@ -209,8 +209,7 @@ func (f fault) Unwrap() error { return f.error }
 // mayPass reports whether the trouble is not the command's: it is tried again for as
 // long as it takes.
 func mayPass(err error) bool {
-	return errors.Is(err, accept.ErrBusy) || errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) || postgres.IsOfServer(err) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, accept.ErrBusy) || errors.Is(err, accept.ErrUnavailable) || postgres.IsUnanswered(err) || postgres.IsOfServer(err)
 }
 
 // accept takes a command on, as the HTTP door takes a request.

@@ -60,6 +60,12 @@ func IsUnavailable(err error) bool {
 	return errors.As(err, &network) || isBroken(err)
 }
 
+// IsUnanswered reports whether nobody knows what became of what was asked: PostgreSQL is
+// unavailable, or the time for it, or whoever asked, was gone before the answer came.
+func IsUnanswered(err error) bool {
+	return IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
 // classesOfRequest are the classes of errors that a request's own values can cause:
 // cardinality, data, integrity constraints, views' checks, limits, PL/pgSQL's own.
 var classesOfRequest = []string{"21", "22", "23", "44", "54", "P0"}

@@ -95,6 +95,7 @@ func TestI14_AServerThatIsGoneOrFullIsUnavailable(t *testing.T) {
 			err := provoke(t, testkit.NewDatabase(t))
 			require.Error(t, err)
 			require.True(t, postgres.IsUnavailable(fmt.Errorf("accepting: %w", err)), "%v", err)
+			require.True(t, postgres.IsUnanswered(err))
 			require.False(t, postgres.IsLockConflict(err))
 		})
 	}
@@ -111,9 +112,11 @@ func TestWhatTheCallerOrTheStatementDidIsNotUnavailability(t *testing.T) {
 		_, err := db.App.Exec(ctx, "SELECT 1")
 		require.Error(t, err, name)
 		require.False(t, postgres.IsUnavailable(err), name)
+		require.True(t, postgres.IsUnanswered(err), name)
 	}
 	_, err := db.App.Exec(t.Context(), "SELECT 1/0")
 	require.Error(t, err)
+	require.False(t, postgres.IsUnanswered(err))
 	require.False(t, postgres.IsUnavailable(err))
 	require.False(t, postgres.IsUnavailable(nil))
 	require.False(t, postgres.IsUnavailable(errors.New("anything else")))

@@ -1,7 +1,6 @@
 package problem
 
 import (
-	"context"
 	"errors"
 
 	"github.com/payonce/payonce/internal/accept"
@@ -28,8 +27,7 @@ func Explain(err error) *Error {
 		return MalformedBody.Failure(unreadable.Detail)
 	case errors.Is(err, accept.ErrBusy):
 		return RequestInProgress.Failure("Another request holds this key, this invoice or this reference. Send this one again.").Because(err)
-	case errors.Is(err, accept.ErrUnavailable) || postgres.IsUnavailable(err) ||
-		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+	case errors.Is(err, accept.ErrUnavailable) || postgres.IsUnanswered(err):
 		return ServiceUnavailable.Failure(sameAgain).Because(err)
 	default:
 		return InternalError.Failure(sameAgain).Because(err)
