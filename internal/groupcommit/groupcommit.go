@@ -75,7 +75,9 @@ func New[In, Out any](pool *pgxpool.Pool, s Settings, apply Apply[In, Out]) *Com
 
 // Do waits until in has been committed, or has failed alone, and returns its
 // answer. A lock that was not to be had for AloneLockWait is an error of
-// postgres.IsLockConflict. When ctx ends first, Do returns its error, and the
+// postgres.IsLockConflict. So is a deadlock that two tries of the request have met, of
+// which the second was alone; the third is the caller's. There are no serialization
+// failures to repeat: all is READ COMMITTED. When ctx ends first, Do returns its error, and the
 // request may still be committed: ask again to find out. An error of the commit
 // itself is as open.
 func (c *Committer[In, Out]) Do(ctx context.Context, in In) (Out, error) {

@@ -135,6 +135,25 @@ func TestARequestThatFailsFailsAlone(t *testing.T) {
 	}
 }
 
+// Its transaction was rolled back whole, so there is nothing to find out.
+func TestARequestWhoseTransactionWasTheVictimOfADeadlockIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	for deadlocks, want := range map[int64]int64{1: 2, 2: 2} {
+		b := newBench(t, time.Second)
+		b.Committer = New(b.App, b.settings, func(ctx context.Context, tx pgx.Tx, group []int) ([]string, error) {
+			answers, err := b.apply(ctx, tx, group)
+			if b.applied.Load() <= deadlocks {
+				return nil, &pgconn.PgError{Code: "40P01"}
+			}
+			return answers, err
+		})
+		b.start(t)
+		_, err := b.Do(t.Context(), 1)
+		require.Equal(t, deadlocks == 2, postgres.IsLockConflict(err), "%v", err)
+		require.Equal(t, want, b.applied.Load())
+	}
+}
+
 func TestRequestsThatMeetAHeldRowKeepNobodyElseWaiting(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, time.Second)
