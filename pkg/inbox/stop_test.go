@@ -113,8 +113,7 @@ func TestE3_ARebalanceLosesNothingAndRepeatsNoEffect(t *testing.T) {
 			}
 			return record(ctx, tx, messages)
 		})
-		_, err := b.broker.Fake.WaitGroupStable(t.Context(), b.group("group"), 2)
-		require.NoError(t, err)
+		b.awaitShares("group", 2)
 		publish()
 		await(t, took)
 		thrownOut := b.broker.Fake.Fault(kfake.Fault{
