@@ -130,7 +130,7 @@ var packages = arrows{
 			imports: "internal/evidence internal/lifecycle internal/operation internal/outcome internal/postgres internal/provider " +
 				"pkg/money pkg/payment",
 			modules: "pgx uuid zap",
-			tests:   "internal/pspsim",
+			tests:   "internal/casework internal/pspsim",
 		},
 
 		{
