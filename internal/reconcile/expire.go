@@ -32,7 +32,7 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
 	}
-	if _, err := r.Applier.Do(ctx, o); err != nil {
+	if _, err := r.tell(ctx, o); err != nil {
 		return err
 	}
 	// Closed or not, the next round is not at once: what cannot be closed now must
