@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -308,7 +309,12 @@ func TestR6_LanesOfAFrozenRelayAreFreedByTheServer(t *testing.T) {
 	frozen := b.startChild(kindRelay, 1)
 	payment := newID(t)
 	b.commit(b.captured(payment, 0))
-	require.Eventually(t, func() bool { return b.lockedLanes() > 0 }, soon, time.Millisecond)
+	// The refusal says that the relay has read its row and sent it, and that it waits
+	// before it sends it again. One that is stopped earlier loses its session before it
+	// has the row; one whose request is on its way publishes the row while it is stopped.
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	require.NoError(t, outage.Wait(ctx, 1))
 	frozen.signal(t, syscall.SIGSTOP)
 	require.Equal(t, 1, b.lockedLanes())
 	outage.Remove()
