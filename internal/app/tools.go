@@ -29,7 +29,10 @@ func Migrate(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	return postgres.Migrate(ctx, string(c.OwnerURL))
+	if err := postgres.Migrate(ctx, string(c.OwnerURL)); err != nil {
+		return fmt.Errorf("migrating by PAYONCE_MIGRATE_DATABASE_URL: %w", err)
+	}
+	return nil
 }
 
 // CreateTopics creates the shared topics that are missing and returns the names of
@@ -73,7 +76,10 @@ func ensureTopics(ctx context.Context, c config.TopicsTool, shape kafka.TopicSha
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("asking PAYONCE_KAFKA_BROKERS: %w: %w", ErrUnavailable, err)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("asking PAYONCE_KAFKA_BROKERS: %w", err)
+	}
+	return nil
 }
 
 // toolPool connects payctl to the database.
