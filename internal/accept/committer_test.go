@@ -207,13 +207,14 @@ func TestI4_ARepeatOfAFirstOneThatRolledBackIsTheFirstOne(t *testing.T) {
 // awaitLockWait returns once a session of this database waits for a lock.
 func (d *till) awaitLockWait(t *testing.T) {
 	t.Helper()
-	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		var waiting int
-		err := d.App.QueryRow(context.Background(), `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE NOT l.granted AND a.datname = current_database()`).Scan(&waiting)
-		assert.NoError(t, err)
-		assert.Positive(t, waiting)
-	}, patience, time.Millisecond)
+	require.EventuallyWithT(t, func(collect *assert.CollectT) { assert.Positive(collect, d.lockWaits(collect)) }, patience, time.Millisecond)
+}
+
+// lockWaits counts the sessions of this database that wait for a lock.
+func (d *till) lockWaits(t require.TestingT) (waiting int) {
+	require.NoError(t, d.Owner.QueryRow(context.Background(), `SELECT count(DISTINCT pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+		WHERE NOT l.granted AND a.datname = current_database()`).Scan(&waiting))
+	return waiting
 }
 
 func TestACallerThatLeavesIsAnsweredByItsRepeat(t *testing.T) {
