@@ -44,6 +44,7 @@ type proxy struct {
 	client *http.Client
 
 	elsewhere string // where redirected leads
+	atSilence func() // called when an answer is kept back
 
 	mu       sync.Mutex
 	faults   []fault
@@ -136,6 +137,9 @@ func (p *proxy) forward(w http.ResponseWriter, r *http.Request, met fault, body 
 	case cutAfter:
 		panic(http.ErrAbortHandler)
 	case silent:
+		if p.atSilence != nil {
+			p.atSilence()
+		}
 		<-r.Context().Done()
 	case badGateway:
 		w.WriteHeader(http.StatusBadGateway)
