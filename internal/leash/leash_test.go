@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 // beParent holds a folder and a program that says when it runs, and waits to be
 // killed.
 func beParent(folder string) {
+	endOnInterrupt()
 	l, err := leash.Hold(folder)
 	must(err)
 	// The program has a child, which writes into the folder as long as it can.
@@ -57,6 +59,20 @@ func beParent(folder string) {
 		must(err)
 	}
 	select {}
+}
+
+// endOnInterrupt is for tests that a shell runs in the background: such a shell has
+// interrupts ignored by all that it starts.
+func endOnInterrupt() {
+	if !signal.Ignored(os.Interrupt) {
+		return
+	}
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	go func() {
+		<-interrupted
+		os.Exit(1)
+	}()
 }
 
 func must(err error) {
