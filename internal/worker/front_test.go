@@ -86,6 +86,9 @@ func (f *front) become(m mode) sightings {
 		listener, err := config.Listen(f.t.Context(), "tcp", f.address)
 		require.NoError(f.t, err)
 		f.address = listener.Addr().String()
+		if f.serving == nil {
+			f.holdPort(listener)
+		}
 		f.serving = &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
 		go func(s *http.Server) { _ = s.Serve(listener) }(f.serving)
 	}
@@ -93,6 +96,22 @@ func (f *front) become(m mode) sightings {
 	seen := f.seen
 	f.seen = sightings{}
 	return seen
+}
+
+// holdPort keeps the port while nobody listens: a connection that stays open keeps
+// others from being given the port, whom the worker would take for its provider, and
+// does not keep the front from listening there again.
+func (f *front) holdPort(listener net.Listener) {
+	f.t.Helper()
+	var dialer net.Dialer
+	near, err := dialer.DialContext(f.t.Context(), "tcp", f.address)
+	require.NoError(f.t, err)
+	far, err := listener.Accept()
+	require.NoError(f.t, err)
+	f.t.Cleanup(func() {
+		require.NoError(f.t, near.Close())
+		require.NoError(f.t, far.Close())
+	})
 }
 
 func (f *front) look() sightings {
