@@ -138,5 +138,5 @@ func decode[T any](t *testing.T, r reply) T {
 // eventually is for what only the clock brings about.
 func (b *bundle) eventually(condition func() bool) {
 	b.t.Helper()
-	require.Eventually(b.t, condition, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(b.t, condition, time.Minute, 5*time.Millisecond)
 }
