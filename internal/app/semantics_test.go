@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -29,22 +28,17 @@ func (c client) ask(t *testing.T, key, invoice string) told {
 }
 
 func (c client) askWith(t *testing.T, header http.Header, invoice string) told {
-	response, err := send(t.Context(), http.MethodPost, c.url, order(invoice, "10.00"), header)
+	status, text, err := c.insist(t.Context(), order(invoice, "10.00"), header)
 	if err != nil {
 		t.Error(err)
 		return told{}
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	answer := told{status: response.StatusCode, text: string(text)}
+	answer := told{status: status, text: string(text)}
 	target := any(&answer.view)
 	if answer.status >= http.StatusBadRequest {
 		target = &struct{ Payment *payment.View }{&answer.view}
 	}
-	if err == nil {
-		err = json.Unmarshal(text, target)
-	}
-	if err != nil {
+	if err := json.Unmarshal(text, target); err != nil {
 		t.Error(err)
 	}
 	return answer
