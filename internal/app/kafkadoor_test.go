@@ -45,8 +45,7 @@ func TestO5_IntakeWithADoorIsReadyWithoutABroker(t *testing.T) {
 	intake := start(t, b, app.Intake, "PAYONCE_KAFKA_DOOR=true", "PAYONCE_KAFKA_BROKERS=127.0.0.1:1")
 	status, _ := newClient(t, b, intake).pay(t, "invoice-1", "10.00")
 	require.Equal(t, http.StatusAccepted, status)
-	status, text := intake.admin(t, "/readyz")
-	require.Equal(t, http.StatusOK, status, text)
+	intake.becomes(t, http.StatusOK, "")
 }
 
 // doorOf makes the topics of the only merchant.
