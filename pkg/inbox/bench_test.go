@@ -19,8 +19,9 @@ import (
 	"github.com/payonce/payonce/pkg/inbox"
 )
 
-// signalWait bounds every wait for something that must happen.
-const signalWait = 30 * time.Second
+// signalWait bounds every wait for something that must happen. It is shorter than the
+// minute for which a rebalance waits for a member: who has waited for that, fails.
+const signalWait = 50 * time.Second
 
 // bench is a broker, a database with a table of effects, and a producer.
 type bench struct {

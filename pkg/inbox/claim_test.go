@@ -69,7 +69,7 @@ func waitForLock(t testing.TB, db *testkit.Database) {
 		err := db.Owner.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE NOT l.granted AND a.datname = current_database())`).Scan(&waits)
 		return err == nil && waits
-	}, 10*time.Second, 2*time.Millisecond)
+	}, signalWait, 2*time.Millisecond)
 }
 
 func TestE3_AMessageIsFreshOnceAndThenARepeat(t *testing.T) {
@@ -137,7 +137,9 @@ func claimWhileHeld(t *testing.T, end func(context.Context, pgx.Tx) error) inbox
 	}()
 	waitForLock(t, db)
 	require.NoError(t, end(t.Context(), holder))
-	return (<-answer)[0]
+	claimed := await(t, answer)
+	require.Len(t, claimed, 1, "the claim failed")
+	return claimed[0]
 }
 
 func TestE3_OfTwoTransactionsWithOneMessageTheSecondWaitsForTheFirst(t *testing.T) {
@@ -262,7 +264,7 @@ func TestE3_AFloorRaisedDuringTheClaimIsNoticed(t *testing.T) {
 	}()
 	waitForLock(t, db)
 	require.NoError(t, deleter.Commit(t.Context()))
-	require.ErrorIs(t, <-failed, inbox.ErrFloorRaised)
+	require.ErrorIs(t, await(t, failed), inbox.ErrFloorRaised)
 	require.NoError(t, waiter.Rollback(t.Context()))
 	require.Equal(t, inbox.Claimed{inbox.BelowFloor}, claim(t, db.App, messages...))
 }
