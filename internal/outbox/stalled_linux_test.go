@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +61,8 @@ func TestR6_LanesOfARelayThatStoppedReadingAreFreedByTheServer(t *testing.T) {
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
+	thaw := sync.OnceFunc(func() { close(resume) })
+	t.Cleanup(thaw) // before the pool, which would wait for the frozen one
 	failed := make(chan error, 1)
 	go func() {
 		_, err := outbox.NewReader(pool).Lease(context.Background(), allLanes, wide)
@@ -77,6 +80,6 @@ func TestR6_LanesOfARelayThatStoppedReadingAreFreedByTheServer(t *testing.T) {
 	}
 	require.False(t, free())
 	require.Eventually(t, free, time.Minute, 100*time.Millisecond)
-	close(resume)
+	thaw()
 	require.Error(t, <-failed)
 }
