@@ -91,19 +91,27 @@ func TestW3_APauseThatTheProviderAsksForHoldsUpTheWholeAccount(t *testing.T) {
 	require.NoError(t, err)
 	f := newFront(t, pspsim.Faults{Scripts: []pspsim.Script{{PaymentMethod: "tok_busy", Steps: []pspsim.Step{tooMany}}}})
 	r, b := rig.New(t, rig.Options{Address: f.url, Slots: 1}), testkit.NewFakeBroker(t)
+	// The consumer has its partitions and the messages are made before the provider asks
+	// for its second, in which they have to come.
+	first := fixture.Accept(t, r.DB.App)
+	publish(t, b, record(t, b, first))
+	r.StartConsumer(b)
+	awaitCommitted(t, b, 1)
+	r.AwaitState([]operation.NewPayment{first}, payment.StateCaptured)
+	others := fixture.AcceptMany(t, r.DB.App, 5)
+	messages := make([]*kgo.Record, len(others))
+	for i, p := range others {
+		messages[i] = record(t, b, p)
+	}
 	busy := fixture.Accept(t, r.DB.App, fixture.WithMethod("tok_busy"))
 	r.DueNow(busy)
+	drain(t, r.Worker) // the first one's slot
 	_, err = r.Worker.ScheduleOnce(t.Context())
 	require.NoError(t, err)
 	drain(t, r.Worker)
 	told := f.become(up).moments
-
-	others := fixture.AcceptMany(t, r.DB.App, 5)
-	for _, p := range others {
-		publish(t, b, record(t, b, p))
-	}
-	r.StartConsumer(b)
-	awaitCommitted(t, b, int64(len(others)))
+	publish(t, b, messages...)
+	awaitCommitted(t, b, int64(1+len(others)))
 	require.Equal(t, len(others), r.Count("SELECT count(*) FROM operation WHERE state = 'created' AND reason = 'rate-limited'"))
 	require.Equal(t, len(others)+1, r.Count("SELECT count(*) FROM operation WHERE next_attempt_at IS NOT NULL"))
 	r.StartScheduler()
