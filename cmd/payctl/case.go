@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -105,7 +107,7 @@ func writeCase(t terminal, d app.CaseDetail) {
 type caseResolve struct {
 	Case    uuid.UUID `arg:"" help:"The case."`
 	As      string    `required:"" enum:"refund,adopt,dismiss" help:"refund, adopt or dismiss."`
-	Version int64     `placeholder:"N" help:"The version that you saw; a case that has moved since is left alone. Default: as it stands now."`
+	Version int64     `placeholder:"N" help:"The version that you saw; a case that has moved since is left alone. --execute needs it."`
 	decision
 }
 
@@ -115,9 +117,27 @@ func (c caseResolve) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
+	if c.Execute && c.Version == 0 {
+		return usageError{errors.New("--execute needs --version, the one that the command without --execute shows")}
+	}
 	decided, err := app.ResolveCase(ctx, t.environ, app.CaseDecision{Operator: operator, CaseID: c.Case, As: c.As, Version: c.Version})
 	if err != nil {
 		return err
 	}
-	return c.tell(t, decided, func() { tellEffect(t, decided.Effect, decided.Executed) })
+	return c.tell(t, decided, func() {
+		if decided.Executed {
+			tellEffect(t, decided.Effect, true)
+			return
+		}
+		fmt.Fprintf(t.out, "would %s\nnothing was changed; this does it, as long as the case has not moved:\n%s\n",
+			decided.Effect, c.line(operator, decided.Seen))
+	})
 }
+
+// line is the command that executes what was rehearsed, about the version that it showed.
+func (c caseResolve) line(o app.Operator, seen int64) string {
+	return fmt.Sprintf("payctl case resolve %s --as %s --version %d --by %s --reason %s --execute", c.Case, c.As, seen, quoted(o.By), quoted(o.Reason))
+}
+
+// quoted is text as one word of a shell's line.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

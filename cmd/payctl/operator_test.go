@@ -235,7 +235,9 @@ func TestU7_ACaseIsListedShownAndDecidedOnceItIsExecuted(t *testing.T) {
 
 	resolve := "case resolve " + c.ID.String()
 	text := d.does(resolve+" --as refund", why...)
-	require.Equal(t, "would order a refund of 9.99 TRY at card, object ch_1 (a void, where the provider cannot refund)\n"+rehearsed+"\n", text)
+	require.Equal(t, "would order a refund of 9.99 TRY at card, object ch_1 (a void, where the provider cannot refund)\n"+
+		"nothing was changed; this does it, as long as the case has not moved:\n"+
+		"payctl "+resolve+" --as refund --version 1 --by 'ada' --reason 'looked at their dashboard' --execute\n", text)
 	d.refuses("only what failed and was of exactly this amount can be adopted", resolve+" --as adopt", why...)
 	d.refuses("it is at version 1, not 7", resolve+" --as refund --version 7", why...)
 	require.Len(t, read[app.CaseDetail](d, "case show "+c.ID.String()).History, 1, "nothing was changed")
@@ -245,7 +247,8 @@ func TestU7_ACaseIsListedShownAndDecidedOnceItIsExecuted(t *testing.T) {
 	detail := read[app.CaseDetail](d, "case show "+c.ID.String())
 	require.Equal(t, []string{"refund", "machine"}, []string{detail.Plan, detail.Owner})
 	require.Equal(t, []string{"person", "ada", "looked at their dashboard"}, []string{detail.History[1].Actor, detail.History[1].Who, detail.History[1].Reason})
-	d.does(resolve+" --as dismiss --execute", why...)
+	d.refuses("it is at version 2, not 1", resolve+" --as dismiss --version 1 --execute", why...)
+	d.does(resolve+" --as dismiss --version 2 --execute", why...)
 	require.Empty(t, read[app.CasePage](d, "case list").Cases)
 	require.Len(t, read[app.CasePage](d, "case list --closed").Cases, 1)
 	d.refuses("the case is not open", resolve+" --as refund", why...)
@@ -292,6 +295,7 @@ func TestADecisionWithoutWhatItNeedsIsNotUnderstood(t *testing.T) {
 		"unknown resolve " + id + " --as unknown --reason r":                   "must be one of",
 		"case resolve " + id + " --as refund --reason " + longer(reasonMax):    "--reason is 1 to 2000 characters",
 		"case resolve " + id + " --as refund --reason r --by " + longer(byMax): "--by is at most 200 characters",
+		"case resolve " + id + " --as refund --reason r --execute":             "--execute needs --version",
 		"case list --limit 0":                                                  "--limit is 1 to 500",
 		"epoch bump --in-flight 0s --reason r":                                 "--in-flight is above zero",
 		"epoch bump --execute":                                                 "missing flags: --reason",

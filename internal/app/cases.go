@@ -168,13 +168,15 @@ type CaseDecision struct {
 	Operator
 	CaseID uuid.UUID
 	As     string // refund, adopt or dismiss
-	// Version is the one that the person saw; 0 is the one that stands now.
+	// Version is the one that the person saw. Only a rehearsal may leave it out, with 0:
+	// it shows the case as it stands now.
 	Version int64
 }
 
 // CaseDecided says what a decision did, or would do, and how the case stands then.
 type CaseDecided struct {
 	Case     Case   `json:"case"`
+	Seen     int64  `json:"seenVersion"` // the version that was decided about
 	Effect   string `json:"effect"`
 	Executed bool   `json:"executed"`
 }
@@ -193,7 +195,7 @@ func ResolveCase(ctx context.Context, environ []string, c CaseDecision) (CaseDec
 		if err != nil {
 			return err
 		}
-		if c.Version == 0 {
+		if c.Version == 0 && !c.Execute {
 			c.Version = seen.Version
 		}
 		after, err := casework.Decide(ctx, tx, c.CaseID, casework.Decision{
@@ -202,7 +204,7 @@ func ResolveCase(ctx context.Context, environ []string, c CaseDecision) (CaseDec
 		if err != nil {
 			return err
 		}
-		decided.Case, decided.Effect = shownCase(after), effectOn(after, casework.Action(c.As))
+		decided.Case, decided.Seen, decided.Effect = shownCase(after), c.Version, effectOn(after, casework.Action(c.As))
 		return nil
 	})
 	return decided, err
