@@ -66,7 +66,7 @@ func TestP1_P2_P5_KilledProcessesNeitherChargeTwiceNorLoseAPayment(t *testing.T)
 	s.killRelayAfterItsPublish()
 	s.service("relay")
 	s.service("reconciler")
-	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 300}})
+	s.setFaults(pspsim.Faults{Rates: pspsim.Rates{DelayMS: 1000}}) // so that a busy machine, too, kills while it is asked
 	worker := s.service("worker")
 	s.awaitFinal(held)
 	posted := make(chan []answer)
