@@ -104,15 +104,19 @@ func learned(g *gate, a operation.Attempt, answer provider.Answer) outcome.Outco
 	return o
 }
 
-// The pauses between two tries to store an outcome.
+// The pauses between two tries to store an outcome, and the least time for them.
 const (
 	tellPauseMin = 50 * time.Millisecond
 	tellPauseMax = 2 * time.Second
+	tellLeast    = time.Second
 )
 
 // tell stores an outcome, through an outage of the database if need be, until
 // well after the lease's end. Past that the operation has been taken over, the
 // reconciler has asked the provider, and all that is lost is one more witness.
+//
+// A process that froze for longer than that has tellLeast. It must not be nothing:
+// to backoff a limit of zero or less is none, and Drain would wait for ever.
 func (w *Worker) tell(ctx context.Context, o outcome.Outcome, leaseEnd time.Time) {
 	pause := &backoff.ExponentialBackOff{
 		InitialInterval: tellPauseMin, MaxInterval: tellPauseMax, Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
@@ -123,7 +127,7 @@ func (w *Worker) tell(ctx context.Context, o outcome.Outcome, leaseEnd time.Time
 			err = backoff.Permanent(err)
 		}
 		return applied, err
-	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(time.Until(leaseEnd)+w.config.Lease))
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(max(time.Until(leaseEnd)+w.config.Lease, tellLeast)))
 	fields := []zap.Field{
 		zap.Stringer("operation_id", o.Learned.OperationID), zap.Int64("fence", o.Learned.Fence), zap.Stringer("verdict", o.Learned.Verdict),
 	}
