@@ -26,8 +26,8 @@ type Plan struct {
 	Resumes          uuid.UUID // the unfinished scan of this window, or Nil
 }
 
-// Preview says what Scan would do, and changes nothing but the note that the account
-// is known. Errors: ErrNoList, ErrNoWindow, ErrTooRecent.
+// Preview says what Scan would do, and writes nothing. Errors: ErrNoList, ErrNoWindow,
+// ErrTooRecent.
 func (s *Scanner) Preview(ctx context.Context, name string, window Window) (Plan, error) {
 	if !window.From.Before(window.To) {
 		return Plan{}, ErrNoWindow

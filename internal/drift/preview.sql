@@ -1,5 +1,8 @@
+-- An account that was never scanned has no mark yet: this is the one that know.sql would set.
 SELECT payonce_now(),
-       (SELECT scanned_until FROM drift_scanned WHERE provider_account = $1 AND identity = $2),
+       coalesce((SELECT scanned_until FROM drift_scanned WHERE provider_account = $1 AND identity = $2),
+                (SELECT created_at - interval '1 hour' FROM operation ORDER BY id LIMIT 1),
+                payonce_now()),
        coalesce((SELECT id
                  FROM drift_scan
                  WHERE provider_account = $1

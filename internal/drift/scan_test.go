@@ -270,5 +270,9 @@ func TestU10_WhatMayNotBeListedYetIsNotScanned(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "sim_1", plan.Identity)
 	require.Equal(t, b.window.From.Add(-drift.ClockMargin), plan.ListFrom)
-	require.Zero(t, b.count("drift_scan"), "looking changes nothing")
+	require.Zero(t, b.count("drift_scan")+b.count("drift_scanned"), "looking writes nothing")
+	b.scan()
+	looked, err := b.scanner.Preview(t.Context(), fixture.Account, drift.Window{From: b.window.From.Add(-time.Hour), To: b.window.From})
+	require.NoError(t, err)
+	require.WithinDuration(t, plan.ScannedUntil, looked.ScannedUntil, 5*time.Minute, "the mark is where it was said to be")
 }

@@ -63,6 +63,9 @@ func (s *Scanner) Round(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if err := know(ctx, s.Pool, a); err != nil {
+		return false, err
+	}
 	if err := openDue(ctx, s.Pool, a, s.Interval); err != nil {
 		return false, err
 	}
@@ -82,6 +85,9 @@ func (s *Scanner) Scan(ctx context.Context, name string, window Window) (Scan, e
 	}
 	w, a, err := s.prepare(ctx, name)
 	if err != nil {
+		return Scan{}, err
+	}
+	if err := know(ctx, s.Pool, a); err != nil {
 		return Scan{}, err
 	}
 	id, err := openWindow(ctx, s.Pool, a, window)
@@ -121,9 +127,6 @@ func (s *Scanner) prepare(ctx context.Context, name string) (*work, account, err
 		return nil, account{}, fmt.Errorf("provider account %s: %w", name, err)
 	}
 	a := account{name: name, identity: provider.AccountOf(connector.Recipe())}
-	if err := know(ctx, s.Pool, a); err != nil {
-		return nil, account{}, err
-	}
 	return &work{Scanner: s, connector: connector, lister: lister}, a, nil
 }
 
