@@ -17,9 +17,6 @@ var recallUnsettledSQL string
 //go:embed compare.sql
 var compareSQL string
 
-// unsettledMax findings are asked about again in one scan.
-const unsettledMax = 1000
-
 // compare is one group of our operations, in the order of their ids: first those that
 // earlier scans left for later, then those of the window. An id begins with the time
 // at which it was made, so each operation belongs to one window, and the primary key
@@ -29,9 +26,11 @@ func (w *work) compare(ctx context.Context) error {
 	end := firstID(w.scan.To)
 	next := w.scan
 	return w.scan.advance(ctx, w.Pool, next, func(tx pgx.Tx, next *Scan) error {
-		if recalling && w.scan.After == uuid.Nil {
-			if _, err := tx.Exec(ctx, recallUnsettledSQL, w.scan.ID, w.scan.ProviderAccount, unsettledMax); err != nil {
-				return fmt.Errorf("recalling what is unsettled: %w", err)
+		more := false
+		if recalling {
+			var err error
+			if more, err = recallUnsettled(ctx, tx, next); err != nil {
+				return err
 			}
 		}
 		var read int
@@ -41,16 +40,38 @@ func (w *work) compare(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("comparing operations with a list: %w", err)
 		}
-		switch {
-		case read == compareMax:
+		if last != nil {
 			next.After = *last
+		}
+		switch {
+		case more || read == compareMax:
 		case recalling:
-			next.Phase, next.After = Comparing, firstID(w.scan.From)
+			next.Phase, next.Cursor, next.After = Comparing, "", firstID(w.scan.From)
 		default:
 			next.Phase = Weighing
 		}
 		return nil
 	})
+}
+
+// recallUnsettled takes one page of unsettled findings and reports whether there may be
+// more. The list is read to its end by now, so the cursor holds the page's last finding.
+func recallUnsettled(ctx context.Context, tx pgx.Tx, next *Scan) (more bool, err error) {
+	after := uuid.Nil
+	if next.Cursor != "" {
+		if after, err = uuid.Parse(next.Cursor); err != nil {
+			return false, fmt.Errorf("reading the cursor of findings: %w", err)
+		}
+	}
+	var read int
+	var last *uuid.UUID
+	if err := tx.QueryRow(ctx, recallUnsettledSQL, next.ID, next.ProviderAccount, after, compareMax).Scan(&read, &last); err != nil {
+		return false, fmt.Errorf("recalling what is unsettled: %w", err)
+	}
+	if last != nil {
+		next.Cursor = last.String()
+	}
+	return read == compareMax, nil
 }
 
 // firstID is below every UUIDv7 that was made at or after the time, and above every

@@ -39,7 +39,7 @@ const (
 	// lease is how long a scan is one scanner's alone, counted from its last step.
 	// It is above what one step may take: a request, and a group of outcomes.
 	lease = 2 * time.Minute
-	// compareMax operations are compared in one statement.
+	// compareMax operations are compared, and as many findings recalled, in one statement.
 	compareMax = 1000
 	// weighMax movements are weighed in one step.
 	weighMax = 200

@@ -1,6 +1,7 @@
 package drift_test
 
 import (
+	"context"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -147,4 +148,31 @@ func TestU10_WhatWasOpenAndHasFailedIsAskedAboutByALaterScan(t *testing.T) {
 	require.Equal(t, int64(1), b.scan().Asked)
 	require.Equal(t, []string{"captured_after_failed adopt"}, b.cases(p))
 	require.Equal(t, payment.StateFailed, fixture.State(t, b.DB.App, p))
+}
+
+// interruption is an asker whose process is stopped by its first question.
+type interruption struct{ stop context.CancelFunc }
+
+// Ask implements drift.Asker.
+func (i interruption) Ask(context.Context, operation.LookedUp, string) (provider.Answer, outcome.Applied, error) {
+	i.stop()
+	return provider.Answer{}, outcome.Applied{}, context.Canceled
+}
+
+// The first 1,000 took every scan's questions when only they were recalled, and nobody
+// asked about the others ever again.
+func TestU10_EachUnsettledFindingIsAskedAboutInEachScan(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	p := b.claims()
+	_, err := b.DB.App.Exec(t.Context(), `INSERT INTO drift_finding (id, provider_account, kind, object_id, operation_id, verdict)
+		SELECT gen_random_uuid(), $1, 'unsettled', 'ch_' || n, $2, 'pending' FROM generate_series(1, 2500) AS n`, fixture.Account, p.OperationID)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	b.scanner.Asker = interruption{stop}
+	b.later()
+	_, err = b.scanner.Scan(ctx, fixture.Account, b.window)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 2500, b.Count("SELECT count(*) FROM drift_question WHERE object_id <> ''"))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM drift_question WHERE object_id = ''"), "and of the window, what is not listed")
 }

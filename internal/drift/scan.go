@@ -35,7 +35,7 @@ type Scan struct {
 	Identity        string // the provider's own name of the account
 	Window
 	Phase      Phase
-	Cursor     string    // of the next page
+	Cursor     string    // of the list's next page; while recalling, the last finding that was recalled
 	After      uuid.UUID // operations are compared up to and with this one
 	Pages      int
 	Listed     int64 // movements
