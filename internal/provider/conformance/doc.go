@@ -2,19 +2,21 @@
 //
 //	connector's test ──Run──> connector ──> Server that misbehaves on the socket
 //
-// It tries each way in which a connection, an answer or a deadline can fail, and
-// holds for all of them: a send arrives at most once; "not sent" is never said of
-// a request of which a byte arrived; and nothing but the provider's own words about
-// this very operation is an outcome.
+// It tries each way in which a connection, an answer or a deadline can fail, on each
+// kind of movement that the connector declares. It holds for all of them: a send
+// arrives at most once; "not sent" is never said of a request of which a byte arrived;
+// and nothing but the provider's own words about this very operation is an outcome.
 package conformance
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
 
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/money"
@@ -30,12 +32,21 @@ type Subject struct {
 	// Prepared is the id of the object that every charge of the suite acts on, where
 	// the connector prepares one. Empty for connectors that do not.
 	Prepared string
-	// Captured returns the status and body with which the provider says that it
-	// took the amount for the reference.
-	Captured func(reference string, amount money.Amount) (status int, body string)
-	// Found returns what an inquiry says about such a charge. Nil where the
-	// connector has no inquiry.
-	Found func(reference string, amount money.Amount) (status int, body string)
+	// Words are the provider's about each kind of movement that the connector declares:
+	// charges, and refunds and voids where it has them.
+	Words map[payment.Kind]Words
+}
+
+// Words say that a movement took place, with the operation's reference, its amount
+// and, where the provider names it, the object that the operation acts on.
+type Words struct {
+	// Moved is the answer to the request that moved the money.
+	Moved func(op provider.Operation) (status int, body string)
+	// Found is the answer to an inquiry. Nil where the connector has none.
+	Found func(op provider.Operation) (status int, body string)
+	// Listed means that the inquiry reads a list, such as all refunds of a charge, in
+	// which others may stand: a list without ours says that it was not found.
+	Listed bool
 }
 
 // The limits that the suite gives connectors: patience is never reached by a
@@ -45,30 +56,66 @@ const (
 	haste    = 250 * time.Millisecond
 )
 
-// Run holds the subject to the suite.
+// Run holds the subject to the suite, each kind of movement that it declares.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
-	t.Run("a fault never looks like an outcome", s.faultsAreUnclear)
-	t.Run("an answer must echo what was asked", s.echo)
-	t.Run("what was not sent is known", s.notSent)
-	t.Run("no redirect is followed", s.redirects)
-	t.Run("a reused connection repeats nothing", s.reusedConnections)
-	t.Run("a cancelled send is truthful", s.cancellation)
-	t.Run("a preparation moves nothing", s.preparation)
-	t.Run("what is not declared is not done", s.undeclared)
+	declared := s.New(t, "http://127.0.0.1:1", patience).Capabilities()
+	for _, kind := range kinds(declared) {
+		m := movement{Subject: s, kind: kind, words: s.Words[kind]}
+		require.NotNil(t, m.words.Moved, "%ss are declared, so their words are needed", kind)
+		require.Equal(t, declared.Inquiry.Supported, m.words.Found != nil, "a %s is found by whoever inquires", kind)
+		t.Run(string(kind), m.run)
+	}
+	t.Run("a preparation moves nothing", movement{Subject: s, kind: payment.KindCharge}.preparation)
+	t.Run("what is not declared is not done", movement{Subject: s, kind: payment.KindCharge}.undeclared)
 }
 
-// charge returns an operation of its own, prepared where the connector prepares.
-func (s Subject) charge(t testing.TB) provider.Operation {
+func kinds(c provider.Capabilities) []payment.Kind {
+	all := []payment.Kind{payment.KindCharge}
+	if c.Refunds {
+		all = append(all, payment.KindRefund)
+	}
+	if c.Voids {
+		all = append(all, payment.KindVoid)
+	}
+	return all
+}
+
+// movement is one kind of what the subject moves.
+type movement struct {
+	Subject
+
+	kind  payment.Kind
+	words Words
+}
+
+func (m movement) run(t *testing.T) {
+	t.Run("a fault never looks like an outcome", m.faultsAreUnclear)
+	t.Run("an answer must echo what was asked", m.mustEcho)
+	t.Run("what was not sent is known", m.notSent)
+	t.Run("no redirect is followed", m.redirects)
+	t.Run("a reused connection repeats nothing", m.reusedConnections)
+	t.Run("a cancelled send is truthful", m.cancellation)
+}
+
+// charged is the charge that refunds and voids act on, where no object is prepared.
+const charged = "charged_conformance"
+
+// operation returns one of its own. It acts on the prepared object where the connector
+// prepares: a charge is sent with it, and what gives money back names it.
+func (m movement) operation(t testing.TB) provider.Operation {
 	t.Helper()
 	id, err := uuid.NewV7()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return provider.Operation{
-		ID: id, Kind: payment.KindCharge, Reference: id.String(), Amount: amount(t, 1000, "TRY"), PaymentMethod: "tok_conformance",
-		ObjectID: s.Prepared,
+	op := provider.Operation{ID: id, Kind: m.kind, Reference: id.String(), Amount: amount(t, 1000, "TRY"), ObjectID: m.Prepared}
+	if m.kind == payment.KindCharge {
+		op.PaymentMethod = "tok_conformance"
+	} else {
+		op.ObjectID = cmp.Or(m.Prepared, charged)
 	}
+	return op
 }
 
 func amount(t testing.TB, minor int64, currency money.Currency) money.Amount {

@@ -20,24 +20,24 @@ import (
 )
 
 // notSent lists what ends before the first byte.
-func (s Subject) notSent(t *testing.T) {
+func (m movement) notSent(t *testing.T) {
 	t.Parallel()
-	t.Run("stop-deadline passed", s.stopPassed)
+	t.Run("stop-deadline passed", m.stopPassed)
 	t.Run("connection refused", func(t *testing.T) {
 		t.Parallel()
 		server := NewServer(t, func(*Conn) {})
 		server.Close()
-		s.requireNotSent(t, server.URL())
+		m.requireNotSent(t, server.URL())
 	})
 	t.Run("no such host", func(t *testing.T) {
 		t.Parallel()
 		// A label of 64 bytes: every resolver refuses it without asking anyone.
-		s.requireNotSent(t, "http://"+strings.Repeat("x", 64)+".invalid")
+		m.requireNotSent(t, "http://"+strings.Repeat("x", 64)+".invalid")
 	})
 	t.Run("TLS with a server that speaks none", func(t *testing.T) {
 		t.Parallel()
 		server := NewServer(t, func(c *Conn) { c.Write("HTTP/1.1 400 Bad Request\r\n\r\n") })
-		s.requireNotSent(t, strings.Replace(server.URL(), "http://", "https://", 1))
+		m.requireNotSent(t, strings.Replace(server.URL(), "http://", "https://", 1))
 	})
 	t.Run("TLS with a certificate that no one vouches for", func(t *testing.T) {
 		t.Parallel()
@@ -47,23 +47,23 @@ func (s Subject) notSent(t *testing.T) {
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		server.StartTLS()
 		t.Cleanup(server.Close)
-		s.requireNotSent(t, server.URL)
+		m.requireNotSent(t, server.URL)
 	})
 	t.Run("context already over", func(t *testing.T) {
 		t.Parallel()
 		server := NewServer(t, func(c *Conn) { c.Ended() })
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		answer := s.New(t, server.URL(), patience).Send(over, s.charge(t), within(patience))
+		answer := m.New(t, server.URL(), patience).Send(over, m.operation(t), within(patience))
 		server.Close()
 		require.True(t, answer.NotSent, "%+v", answer)
 		require.Zero(t, server.Arrivals())
 	})
 }
 
-func (s Subject) requireNotSent(t *testing.T, address string) {
+func (m movement) requireNotSent(t *testing.T, address string) {
 	t.Helper()
-	answer := send(t, s.New(t, address, patience), s.charge(t))
+	answer := send(t, m.New(t, address, patience), m.operation(t))
 	require.True(t, answer.NotSent, "%+v", answer)
 	require.Equal(t, payment.VerdictUnclear, answer.Verdict)
 	require.Error(t, answer.Err, "the log needs a cause")
@@ -71,16 +71,16 @@ func (s Subject) requireNotSent(t *testing.T, address string) {
 
 // stopPassed is a process that froze between its claim and its send: when it goes
 // on, someone else may have the operation.
-func (s Subject) stopPassed(t *testing.T) {
+func (m movement) stopPassed(t *testing.T) {
 	t.Parallel()
 	server := NewServer(t, func(c *Conn) { c.Ended() })
-	connector := s.New(t, server.URL(), patience)
+	connector := m.New(t, server.URL(), patience)
 	for name, stop := range map[string]provider.StopDeadline{
 		"by both clocks":           within(-time.Millisecond),
 		"by the wall clock":        within(patience).NotAfter(time.Now().Add(-time.Second)),
 		"a deadline never decided": {},
 	} {
-		answer := connector.Send(t.Context(), s.charge(t), stop)
+		answer := connector.Send(t.Context(), m.operation(t), stop)
 		require.True(t, answer.NotSent, "%s: %+v", name, answer)
 		require.ErrorIs(t, answer.Err, provider.ErrStopDeadline, name)
 	}
@@ -90,7 +90,7 @@ func (s Subject) stopPassed(t *testing.T) {
 
 // reusedConnections is where net/http repeats requests by itself. The first send
 // warms the connection; the second is cut on it.
-func (s Subject) reusedConnections(t *testing.T) {
+func (m movement) reusedConnections(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*Server, *Conn){
 		"reset, listener there":  func(_ *Server, c *Conn) { c.Reset() },
@@ -101,25 +101,25 @@ func (s Subject) reusedConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s.reusedConnection(t, cut)
+			m.reusedConnection(t, cut)
 		})
 	}
 }
 
-func (s Subject) reusedConnection(t *testing.T, cut func(*Server, *Conn)) {
+func (m movement) reusedConnection(t *testing.T, cut func(*Server, *Conn)) {
 	t.Helper()
-	first, second := s.charge(t), s.charge(t)
+	first, second := m.operation(t), m.operation(t)
 	server := NewServer(t, func(c *Conn) {
 		if req, body, ok := c.Request(); !ok || !mentions(req, body, first) {
-			c.Answer(s.captured(second)) // a repetition on a new connection would look like a success
+			c.Answer(m.moved(second)) // a repetition on a new connection would look like a success
 			return
 		}
-		c.Answer(s.captured(first))
+		c.Answer(m.moved(first))
 		if _, _, ok := c.Request(); ok {
 			cut(c.server, c)
 		}
 	})
-	connector := s.New(t, server.URL(), patience)
+	connector := m.New(t, server.URL(), patience)
 	answer := send(t, connector, first)
 	require.Equal(t, payment.VerdictCaptured, answer.Verdict, "%+v", answer)
 
@@ -134,7 +134,7 @@ func (s Subject) reusedConnection(t *testing.T, cut func(*Server, *Conn)) {
 // cancellation cancels sends at random moments around the first byte. What the
 // connector calls "not sent" must not be among what arrived, also not later: the
 // race is between us and net/http's own write loop.
-func (s Subject) cancellation(t *testing.T) {
+func (m movement) cancellation(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	type request struct {
@@ -154,10 +154,10 @@ func (s Subject) cancellation(t *testing.T) {
 			c.Answer(http.StatusInternalServerError, json, "{}")
 		}
 	})
-	connector := s.New(t, server.URL(), patience)
+	connector := m.New(t, server.URL(), patience)
 	var notSent []provider.Operation
 	for range 400 {
-		op := s.charge(t)
+		op := m.operation(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(400*time.Microsecond))))
 		if connector.Send(ctx, op, within(patience)).NotSent {
 			notSent = append(notSent, op)

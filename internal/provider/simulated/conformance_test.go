@@ -11,7 +11,7 @@ import (
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/conformance"
 	"github.com/payonce/payonce/internal/provider/simulated"
-	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 func TestU11_EachVariantPassesTheConformanceSuite(t *testing.T) {
@@ -24,22 +24,28 @@ func TestU11_EachVariantPassesTheConformanceSuite(t *testing.T) {
 					t.Helper()
 					return connect(t, variant, address, simulated.Options{Timeout: timeout})
 				},
-				Captured: captured,
+				Words: map[payment.Kind]conformance.Words{},
 			}
+			words := conformance.Words{Moved: captured}
 			if variant == simulated.Full || variant == simulated.NoKeys {
-				subject.Found = func(reference string, amount money.Amount) (int, string) {
-					_, movement := captured(reference, amount)
-					return http.StatusOK, `{"charges":[` + movement + `]}`
-				}
+				words.Found = found
+			}
+			for _, kind := range []payment.Kind{payment.KindCharge, payment.KindRefund, payment.KindVoid} {
+				subject.Words[kind] = words // the provider writes every movement in the same way
 			}
 			conformance.Run(t, subject)
 		})
 	}
 }
 
-func captured(reference string, amount money.Amount) (status int, body string) {
+func captured(op provider.Operation) (status int, body string) {
 	return http.StatusCreated, fmt.Sprintf(`{"id":"ch_1","reference":%q,"status":"captured","amountMinor":%d,"currency":%q}`,
-		reference, amount.Minor(), amount.Currency())
+		op.Reference, op.Amount.Minor(), op.Amount.Currency())
+}
+
+func found(op provider.Operation) (status int, body string) {
+	_, movement := captured(op)
+	return http.StatusOK, `{"charges":[` + movement + `]}`
 }
 
 func connect(t testing.TB, variant simulated.Variant, address string, o simulated.Options) *simulated.Connector {

@@ -13,7 +13,7 @@ import (
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/provider/conformance"
 	"github.com/payonce/payonce/internal/provider/stripe"
-	"github.com/payonce/payonce/pkg/money"
+	"github.com/payonce/payonce/pkg/payment"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,16 +32,30 @@ func TestU11_StripePassesTheConformanceSuite(t *testing.T) {
 			return connect(t, address, stripe.Options{Timeout: timeout})
 		},
 		Prepared: prepared,
-		Captured: succeeded,
-		Found:    succeeded,
+		Words: map[payment.Kind]conformance.Words{
+			payment.KindCharge: {Moved: succeeded, Found: succeeded},
+			payment.KindRefund: {Moved: refundMade, Found: refundListed, Listed: true},
+		},
 	})
 }
 
 // succeeded is a PaymentIntent that has received an amount.
-func succeeded(reference string, amount money.Amount) (status int, body string) {
+func succeeded(op provider.Operation) (status int, body string) {
 	return http.StatusOK, fmt.Sprintf(`{"id":%q,"object":"payment_intent","status":"succeeded","amount":%d,"amount_received":%d,`+
 		`"currency":%q,"metadata":{"operation_id":%q}}`,
-		prepared, amount.Minor(), amount.Minor(), strings.ToLower(string(amount.Currency())), reference)
+		op.ObjectID, op.Amount.Minor(), op.Amount.Minor(), strings.ToLower(string(op.Amount.Currency())), op.Reference)
+}
+
+// refundMade is a refund of the PaymentIntent.
+func refundMade(op provider.Operation) (status int, body string) {
+	return http.StatusOK, fmt.Sprintf(`{"id":"re_conformance","object":"refund","status":"succeeded","payment_intent":%q,"amount":%d,`+
+		`"currency":%q,"metadata":{"operation_id":%q}}`,
+		op.ObjectID, op.Amount.Minor(), strings.ToLower(string(op.Amount.Currency())), op.Reference)
+}
+
+func refundListed(op provider.Operation) (status int, body string) {
+	_, refund := refundMade(op)
+	return http.StatusOK, `{"object":"list","has_more":false,"data":[` + refund + `]}`
 }
 
 func connect(t testing.TB, address string, o stripe.Options) *stripe.Connector {
