@@ -1,6 +1,9 @@
 package schema_test
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 const (
 	// bumped is that commits were lost, after the case's payments were accepted.
@@ -16,6 +19,11 @@ func lost(fence, later, until int) string {
 	return fmt.Sprintf(`INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, epoch_id)
 		SELECT o.id, %d, 'epoch', '', o.created_at + interval '%d s', e.bumped_at, e.bumped_at + interval '%d s', e.id
 		FROM operation o, (SELECT id, bumped_at FROM epoch ORDER BY bumped_at DESC LIMIT 1) AS e WHERE o.id = @operation`, fence, later, until)
+}
+
+// lostObject stands for attempts that acted on an object.
+func lostObject(fence int, object string) string {
+	return strings.NewReplacer("epoch_id)", "epoch_id, acted_on)", "e.id\n", "e.id, '"+object+"'\n").Replace(lost(fence, 0, 60))
 }
 
 // unknownAt is created that becomes unknown with a fence.
@@ -69,6 +77,10 @@ func epochs() []guard {
 		},
 		{
 			name: "a lost attempt that ends too soon", given: []string{bumped}, because: spans, refused: lost(1, 0, 59), instead: lost(1, 0, 60),
+		},
+		{
+			name: "a lost attempt of an object that the operation does not have", given: []string{bumped}, because: "what_was_lost_acted_on_what_was_stored",
+			refused: lostObject(1, "pi_1"), proof: []string{`UPDATE operation SET provider_object_id = 'pi_1' WHERE id = @operation`},
 		},
 		{
 			name: "an epoch is recorded twice", given: asked, because: "attempt_once_per_epoch", refused: lost(2, 0, 60), instead: noted,

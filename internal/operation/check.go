@@ -43,6 +43,9 @@ type Check struct {
 	// Lost means that attempts, and what they left behind, may have been lost with
 	// commits of the database (see Epoch).
 	Lost bool
+	// ObjectInDoubt means that ProviderObjectID was not stored yet when a loss was recorded, or
+	// is not stored: what was lost may have acted on another object. Of a refund or void it says nothing.
+	ObjectInDoubt bool
 }
 
 //go:embed take_checks.sql
@@ -61,7 +64,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
 			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
-			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe, &c.Lost)
+			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe, &c.Lost, &c.ObjectInDoubt)
 		if err != nil {
 			return Check{}, err
 		}

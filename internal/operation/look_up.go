@@ -46,7 +46,7 @@ func scanLookedUp(row pgx.CollectableRow) (LookedUp, error) {
 	var minor int64
 	var currency money.Currency
 	err := row.Scan(&l.OperationID, &l.PaymentID, &l.Kind, &l.ProviderAccount, &minor, &currency, &l.State, &l.Fence,
-		&l.WaitsFor, &l.ProviderObjectID, &l.AskedAt, &l.LastPossibleSend, &l.Sends, &l.Recipe, &l.Lost, &l.Busy, &l.Refund)
+		&l.WaitsFor, &l.ProviderObjectID, &l.AskedAt, &l.LastPossibleSend, &l.Sends, &l.Recipe, &l.Lost, &l.ObjectInDoubt, &l.Busy, &l.Refund)
 	if err != nil {
 		return LookedUp{}, err
 	}

@@ -9,6 +9,8 @@
 -- Where it finds none, no account is named, and a person decides. What gives money back
 -- went to the account that took it, whatever was configured since: nothing is guessed
 -- while the charge remembers.
+--
+-- The object that is stored is what the lost ones acted on, too: an id is never replaced.
 WITH sent AS MATERIALIZED (
     SELECT s.provider_account, remembered.at
     FROM (SELECT DISTINCT provider_account FROM operation WHERE id = ANY ($2::uuid[])) AS s
@@ -23,13 +25,13 @@ WITH sent AS MATERIALIZED (
                                    AND o.fence > 0
                                  ORDER BY o.id DESC
                                  LIMIT 1) AS remembered)
-INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, epoch_id)
+INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, epoch_id, acted_on)
 SELECT lost.operation_id, lost.fence, 'epoch',
        coalesce(CASE WHEN o.kind <> 'charge' THEN '@' || account_that_took(o.payment_id) END,
                 (SELECT '@' || at FROM sent WHERE sent.provider_account = o.provider_account AND at <> ''), ''),
-       o.created_at, e.bumped_at, e.bumped_at + e.in_flight, e.id
+       o.created_at, e.bumped_at, e.bumped_at + e.in_flight, e.id, o.provider_object_id
 FROM unnest($2::uuid[], $3::bigint[]) AS lost (operation_id, fence)
-         CROSS JOIN LATERAL (SELECT created_at, kind, payment_id, provider_account FROM operation WHERE id = lost.operation_id LIMIT 1) AS o
+         CROSS JOIN LATERAL (SELECT created_at, kind, payment_id, provider_account, provider_object_id FROM operation WHERE id = lost.operation_id LIMIT 1) AS o
          CROSS JOIN LATERAL (SELECT id, bumped_at, in_flight FROM epoch WHERE id = $1 LIMIT 1) AS e
 ON CONFLICT (operation_id, epoch_id) WHERE epoch_id IS NOT NULL DO NOTHING
 RETURNING operation_id

@@ -16,7 +16,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                  AND clock.at < (SELECT min(a.claimed_at) FROM attempt a WHERE a.operation_id = o.id AND NOT a.not_sent) + served.horizon
                  -- By which recipe a lost attempt was made is not known. With another one than ours the
                  -- provider sees the same key, and takes nothing again; but only at the account that it
-                 -- was sent to. Without a word about that nothing is sent.
+                 -- was sent to. Without a word about that nothing is sent. (What is prepared has another key in each
+                 -- recipe: what the provider says of a second object is no word about the first.)
                  AND CASE WHEN EXISTS (SELECT FROM attempt a WHERE a.operation_id = o.id AND a.epoch_id IS NULL)
                               THEN served.recipe = (SELECT a.recipe FROM attempt a
                                                     WHERE a.operation_id = o.id AND a.epoch_id IS NULL

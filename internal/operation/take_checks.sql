@@ -36,11 +36,12 @@ SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currenc
        coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1),
                 CASE WHEN t.kind <> 'charge' AND a.lost THEN '@' || account_that_took(t.payment_id) END,
                 (SELECT min(recipe) FROM attempt WHERE operation_id = t.id AND epoch_id IS NOT NULL HAVING min(recipe) = max(recipe)), ''),
-       a.lost
+       a.lost, a.object_in_doubt
 FROM taken t
          JOIN payment p ON p.id = t.payment_id
          CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send, count(*) AS sends,
-                                    coalesce(bool_or(epoch_id IS NOT NULL), false) AS lost
+                                    coalesce(bool_or(epoch_id IS NOT NULL), false) AS lost,
+                                    coalesce(bool_or(epoch_id IS NOT NULL AND (acted_on = t.acts_on) IS NOT TRUE), false) AS object_in_doubt
                              FROM attempt
                              WHERE operation_id = t.id AND NOT not_sent) AS a
          CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,

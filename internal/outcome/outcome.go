@@ -62,4 +62,7 @@ const (
 	ReasonRetrying         = "retrying"     // proven not sent or not taken; due again
 	ReasonSuperseded       = "superseded"   // an earlier refund of the same money took place after all
 	ReasonDoorOpen         = "door-open"    // expired, but the provider could still take an earlier attempt
+	// ReasonObjectInDoubt marks a charge of which an attempt was lost that may have moved money by
+	// another object than the stored one, about which alone the provider can be asked.
+	ReasonObjectInDoubt = "object-in-doubt"
 )

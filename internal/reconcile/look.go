@@ -118,7 +118,32 @@ func (l *look) inquire(ctx context.Context) (open bool, next provider.Step, err 
 		o.Learned.CoversUntil = l.check.AskedAt.Add(-capabilities.Inquiry.Grace)
 	}
 	open, err = l.apply(ctx, o)
+	if err == nil && open && l.nothingLeft(answer) {
+		return false, next, l.inDoubt(ctx)
+	}
 	return open, next, err
+}
+
+// nothingLeft reports whether the provider says no about an object that what was lost
+// may not have acted on, and no resend under the key can tell any more.
+func (l *look) nothingLeft(a provider.Answer) bool {
+	no := a.Verdict == payment.VerdictNotTaken || a.Verdict == payment.VerdictDeclined
+	if !no || !l.objectInDoubt() || l.check.AskedAt.Before(l.check.LastPossibleSend) {
+		return false
+	}
+	byKey := l.capabilities()
+	byKey.Inquiry = provider.Inquiry{}
+	return l.check.State == payment.OperationPending || provider.Next(byKey, l.situation()) == provider.StepWait
+}
+
+// inDoubt hands over a charge that the provider truthfully denies, under the only id
+// that we know. A person can search the provider for our reference, and finds all.
+func (l *look) inDoubt(ctx context.Context) error {
+	l.Log.Error("attempts were lost, and may have charged by another object than the one that is known: a person has to search the provider for the reference",
+		zap.Stringer("operation_id", l.check.OperationID), zap.String("provider_account", l.check.ProviderAccount),
+		zap.String("reason", outcome.ReasonObjectInDoubt))
+	_, err := operation.HandToPerson(ctx, l.Pool, l.stand, outcome.ReasonObjectInDoubt)
+	return err
 }
 
 // closeDoor has the provider void by our reference, seen or unseen, so that no
@@ -185,7 +210,8 @@ func (l *look) schedule() time.Duration {
 //
 // Where the object of a prepared charge may have been lost, the provider cannot be
 // asked: without an id the answer would be that nothing was ever prepared. The key
-// still finds it.
+// still finds it. An id that was stored since can be asked about, and good news is
+// good; a no about it is none about what was lost, and closing its door closes no other.
 //
 // Only a charge has a door: what a refund or void acts on is named by the charge.
 func (l *look) capabilities() provider.Capabilities {
@@ -195,13 +221,25 @@ func (l *look) capabilities() provider.Capabilities {
 		c.Key = provider.Key{}
 	}
 	nowhere := l.check.Lost && l.check.Recipe == ""
-	if nowhere || (l.check.Lost && c.Prepares && l.check.Kind == payment.KindCharge && l.check.ProviderObjectID == nil) {
+	switch {
+	case nowhere || (l.objectInDoubt() && l.check.ProviderObjectID == nil):
 		c.Inquiry, c.VoidByReference = provider.Inquiry{}, false
+	case l.objectInDoubt():
+		c.Inquiry.NotFoundAuthoritative, c.VoidByReference = false, false
 	}
 	if l.check.Kind != payment.KindCharge {
 		c.VoidByReference = false
 	}
 	return c
+}
+
+// objectInDoubt reports whether what was lost may have acted on another object than the
+// one that is stored, if any is. The story without: a release made pi_1 under a prepare
+// key of its own and charged it, and that is lost; the next release's resend makes pi_2,
+// whose confirm the key refuses; Stripe truthfully says that nobody confirmed pi_2, the
+// payment fails, its invoice is free, and the customer is charged again.
+func (l *look) objectInDoubt() bool {
+	return l.check.ObjectInDoubt && l.check.Kind == payment.KindCharge && l.connector.Capabilities().Prepares
 }
 
 func (l *look) situation() provider.Situation {
@@ -233,8 +271,11 @@ func (l *look) learned(source evidence.Source, a provider.Answer) outcome.Outcom
 // decline needs no such declaration: it is a word about our movement, as long as
 // there is only one that it can be about. That is one send, or several with a key
 // whose first result the provider keeps. An attempt that stands for what was lost
-// stands for any number of sends.
+// stands for any number of sends. No no about an object in doubt speaks for what was lost.
 func (l *look) covers(a provider.Answer) bool {
+	if l.objectInDoubt() {
+		return false
+	}
 	declared := l.connector.Capabilities()
 	switch a.Verdict {
 	case payment.VerdictNotTaken:

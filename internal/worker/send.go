@@ -34,13 +34,13 @@ func (w *Worker) launch(ctx context.Context, attempts []operation.Attempt, start
 
 func (w *Worker) attempt(ctx context.Context, c *circuit, a operation.Attempt, started time.Time) {
 	stop := w.stopDeadline(c.gate, a, started)
-	answer := w.send(ctx, c, a, stop)
+	answer, asked := w.send(ctx, c, a, stop)
 	if answer.Err != nil {
 		w.log.Info("attempt brought no result", zap.Stringer("operation_id", a.OperationID), zap.Int64("fence", a.Fence),
 			zap.String("provider_account", a.ProviderAccount), zap.String("reason", answer.Reason),
 			zap.Bool("not_sent", answer.NotSent), zap.Error(answer.Err))
 	}
-	w.tell(ctx, learned(c.gate, a, answer), started.Add(w.config.Lease))
+	w.tell(ctx, learned(c.gate, a, answer, asked), started.Add(w.config.Lease))
 }
 
 // stopDeadline is the earliest of lease, chargeBefore and, for a resend, the
@@ -57,18 +57,19 @@ func (w *Worker) stopDeadline(g *gate, a operation.Attempt, started time.Time) p
 	return provider.NewStopDeadline(started.Add(within))
 }
 
-// send asks the circuit once more and then makes the one money-moving request.
-func (w *Worker) send(ctx context.Context, c *circuit, a operation.Attempt, stop provider.StopDeadline) provider.Answer {
+// send asks the circuit once more and then makes the one money-moving request. It
+// reports whether the answer is one to that request, and not to its preparation.
+func (w *Worker) send(ctx context.Context, c *circuit, a operation.Attempt, stop provider.StopDeadline) (answer provider.Answer, asked bool) {
 	report, refused, err := c.enter()
 	if err != nil {
-		return provider.Answer{NotSent: true, Reason: refused, Err: err}
+		return provider.Answer{NotSent: true, Reason: refused, Err: err}, false
 	}
-	op, answer, ready := w.prepare(ctx, c.gate, a, stop)
-	if ready {
+	op, answer, asked := w.prepare(ctx, c.gate, a, stop)
+	if asked {
 		answer = c.gate.connector.Send(ctx, op, stop)
 	}
 	report(answer)
-	return answer
+	return answer, asked
 }
 
 // Why operations wait. ReasonBreakerOpen: their provider account answers too little.
@@ -94,13 +95,16 @@ func request(a operation.Attempt) provider.Operation {
 	return op
 }
 
-func learned(g *gate, a operation.Attempt, answer provider.Answer) outcome.Outcome {
+// learned is what an attempt taught. Only the answer to the money-moving request speaks
+// for earlier attempts too, because their key is the same. A preparation has another
+// one, and an earlier attempt may have prepared and moved money under yet another.
+func learned(g *gate, a operation.Attempt, answer provider.Answer, asked bool) outcome.Outcome {
 	o := outcome.Outcome{
 		PaymentID: a.PaymentID, NotSent: answer.NotSent, RetryAfter: answer.RetryAfter,
 		Learned: outcome.Learned(a.OperationID, evidence.Answer, answer, a.ClaimedAt),
 	}
 	o.Learned.Fence = a.Fence
-	o.Learned.CoversEarlier = answer.Verdict == payment.VerdictDeclined && g.connector.Capabilities().Key.LaterDeclineCovers()
+	o.Learned.CoversEarlier = asked && answer.Verdict == payment.VerdictDeclined && g.connector.Capabilities().Key.LaterDeclineCovers()
 	return o
 }
 
