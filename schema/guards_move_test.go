@@ -279,6 +279,23 @@ func claims() []guard {
 			refused: `UPDATE attempt SET not_sent = true WHERE operation_id = @operation`, instead: moved("unknown"),
 		},
 		{
+			name: "not sent, says another claim at the same fence", because: "only_its_own_claim_says_not_sent",
+			given: []string{
+				`INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, claim_id)
+				VALUES (@operation, 1, 'w', 'r', payonce_now(), payonce_now(), payonce_now(), @other_operation)`,
+			},
+			refused: `UPDATE attempt SET not_sent = true, not_sent_by = @fresh, finished_at = payonce_now() WHERE operation_id = @operation`,
+			instead: `UPDATE attempt SET not_sent = true, not_sent_by = claim_id, finished_at = payonce_now() WHERE operation_id = @operation`,
+		},
+		{
+			name: "not sent, says nobody of a claim that is known", because: "only_its_own_claim_says_not_sent",
+			given: []string{
+				`INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, claim_id)
+				VALUES (@operation, 1, 'w', 'r', payonce_now(), payonce_now(), payonce_now(), @other_operation)`,
+			},
+			refused: finished(1, true), instead: finished(1, false),
+		},
+		{
 			name: "a resend order for another fence", given: claimed(moved("unknown")),
 			because: "a_resend_order_is_for_an_unknown_operation",
 			refused: `UPDATE operation SET resend_fence = 2, next_attempt_at = payonce_now() WHERE id = @operation`,

@@ -80,7 +80,7 @@ func fixed() []guard {
 			"amount_minor", "currency", "payment_method", "charge_before",
 		},
 		"operation": {"id", "payment_id", "kind", "provider_account", "amount_minor", "currency", "charge_before"},
-		"attempt":   {"operation_id", "fence", "recipe", "claimed_at", "lease_until", "last_possible_send"},
+		"attempt":   {"operation_id", "fence", "recipe", "claimed_at", "lease_until", "last_possible_send", "claim_id"},
 	} {
 		for _, column := range columns {
 			all = append(all, guard{

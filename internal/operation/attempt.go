@@ -19,9 +19,10 @@ type PastAttempt struct {
 	ClaimedAt        time.Time
 	LeaseUntil       time.Time
 	LastPossibleSend time.Time
-	NotSent          bool // proven by the sender's own trace
-	Finished         bool // it was told how it went, and tells nothing more about itself
-	Lost             bool // it stands for whatever was lost (see Epoch), and tells nothing
+	NotSent          bool      // proven by the sender's own trace
+	Finished         bool      // it was told how it went, and tells nothing more about itself
+	Lost             bool      // it stands for whatever was lost (see Epoch), and tells nothing
+	ClaimID          uuid.UUID // of the claim that made it; Nil of one that was made without
 }
 
 // Finished is what an attempt learned about itself.
@@ -29,6 +30,7 @@ type Finished struct {
 	OperationID uuid.UUID
 	Fence       int64
 	NotSent     bool
+	ClaimID     uuid.UUID // of who learned it
 }
 
 //go:embed attempts.sql
@@ -80,5 +82,6 @@ func QueueFinished(batch *pgx.Batch, finished []Finished) {
 	batch.Queue(finishAttemptsSQL,
 		postgres.Column(finished, func(f Finished) uuid.UUID { return f.OperationID }),
 		postgres.Column(finished, func(f Finished) int64 { return f.Fence }),
-		postgres.Column(finished, func(f Finished) bool { return f.NotSent }))
+		postgres.Column(finished, func(f Finished) bool { return f.NotSent }),
+		postgres.Column(finished, func(f Finished) *uuid.UUID { return postgres.Given(f.ClaimID) }))
 }

@@ -79,7 +79,7 @@ func TestALookComesWithAllThatTheStrategyNeeds(t *testing.T) {
 	require.False(t, c.AskedAt.Before(*c.NotFoundAskedAt))
 
 	// An attempt that was proven unsent counts for neither horizon nor grace.
-	unsent := "UPDATE attempt SET not_sent = true, finished_at = payonce_now() WHERE operation_id = $1 AND fence = 1"
+	unsent := "UPDATE attempt SET not_sent = true, not_sent_by = claim_id, finished_at = payonce_now() WHERE operation_id = $1 AND fence = 1"
 	_, err = b.App.Exec(t.Context(), unsent, p.OperationID)
 	require.NoError(t, err)
 	b.told(p, "closure", "not_taken")

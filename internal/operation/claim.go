@@ -43,12 +43,15 @@ type Claim struct {
 // Attempt is permission to send one request for one operation. It exists only
 // once the transaction that made it has committed.
 type Attempt struct {
-	OperationID, PaymentID  uuid.UUID
-	Kind                    payment.Kind
-	ProviderAccount         string
-	Amount                  money.Amount
-	ChargeBefore            *time.Time
-	Fence                   int64
+	OperationID, PaymentID uuid.UUID
+	Kind                   payment.Kind
+	ProviderAccount        string
+	Amount                 money.Amount
+	ChargeBefore           *time.Time
+	Fence                  int64
+	// ClaimID tells the attempt from that of another claim at the same fence: a claim that
+	// rolls back leaves its fence to the next one.
+	ClaimID                 uuid.UUID
 	ProviderObjectID        *string // what the request acts on: of a refund or void, its charge's object
 	PaymentMethod, Customer *string
 	ClaimedAt               time.Time // database clock
@@ -80,11 +83,15 @@ var addressesSQL string
 // returns an attempt for each. Ids that are elsewhere, unknown, of another
 // account or past their last moment are left alone and absent from the result.
 func (c Claim) Claim(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) ([]Attempt, error) {
-	rows, err := tx.Query(ctx, claimSQL, ids, c.accounts(), c.recipes(), c.Worker, c.Lease, c.Allowance)
+	claim, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("naming a claim: %w", err)
+	}
+	rows, err := tx.Query(ctx, claimSQL, ids, c.accounts(), c.recipes(), c.Worker, c.Lease, c.Allowance, claim)
 	if err != nil {
 		return nil, fmt.Errorf("claiming operations: %w", err)
 	}
-	return collectAttempts(rows)
+	return collectAttempts(rows, claim)
 }
 
 // ReasonHeldBack marks an operation that is due and may not be sent: it was begun at
@@ -116,7 +123,10 @@ func (c Claim) ClaimDue(ctx context.Context, tx pgx.Tx, limit int) ([]Attempt, e
 		return attempts, nil
 	}
 	resent, err := c.resend(ctx, tx, again)
-	return append(attempts, resent...), err
+	if err != nil {
+		return nil, err
+	}
+	return append(attempts, resent...), nil
 }
 
 func unclaimed(ids []uuid.UUID, claimed []Attempt) []uuid.UUID {
@@ -180,12 +190,16 @@ func (c Claim) lines(limit int) []Line {
 }
 
 func (c Claim) resend(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) ([]Attempt, error) {
+	claim, err := uuid.NewV7()
+	if err != nil {
+		return nil, fmt.Errorf("naming a claim: %w", err)
+	}
 	horizons := postgres.Column(c.Served, func(s Served) time.Duration { return s.Horizon })
-	rows, err := tx.Query(ctx, resendSQL, ids, c.accounts(), c.recipes(), horizons, c.Worker, c.Lease, c.Allowance)
+	rows, err := tx.Query(ctx, resendSQL, ids, c.accounts(), c.recipes(), horizons, c.Worker, c.Lease, c.Allowance, claim)
 	if err != nil {
 		return nil, fmt.Errorf("claiming resends: %w", err)
 	}
-	attempts, err := collectAttempts(rows)
+	attempts, err := collectAttempts(rows, claim)
 	if err != nil || len(attempts) == len(ids) {
 		return attempts, err
 	}
@@ -240,9 +254,9 @@ func (c Claim) recipes() []string {
 	return postgres.Column(c.Served, func(s Served) string { return s.Recipe })
 }
 
-func collectAttempts(rows pgx.Rows) ([]Attempt, error) {
+func collectAttempts(rows pgx.Rows, claim uuid.UUID) ([]Attempt, error) {
 	attempts, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Attempt, error) {
-		var a Attempt
+		a := Attempt{ClaimID: claim}
 		var minor int64
 		var currency money.Currency
 		err := row.Scan(&a.OperationID, &a.PaymentID, &a.Kind, &a.ProviderAccount, &minor, &currency, &a.ChargeBefore, &a.Fence,

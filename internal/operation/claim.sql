@@ -41,8 +41,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
                  o.fence, o.lease_until, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, locked.recipe, clock.at),
      attempted AS (
-         INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
-             SELECT id, fence, $4, recipe, at, lease_until, lease_until + $6::interval
+         INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, claim_id)
+             SELECT id, fence, $4, recipe, at, lease_until, lease_until + $6::interval, $7
              FROM claimed),
      shown AS (
          UPDATE payment p

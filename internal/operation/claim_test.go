@@ -51,7 +51,7 @@ func TestW1_AClaimRecordsThePossibleSend(t *testing.T) {
 	a := b.claimed(p)[0]
 	require.Equal(t, operation.Attempt{
 		OperationID: p.OperationID, PaymentID: p.PaymentID, Kind: payment.KindCharge, ProviderAccount: fixture.Account, Amount: p.Amount,
-		ChargeBefore: a.ChargeBefore, Fence: 1, PaymentMethod: new("tok_visa"), ClaimedAt: a.ClaimedAt, FirstClaimedAt: a.ClaimedAt,
+		ChargeBefore: a.ChargeBefore, Fence: 1, ClaimID: a.ClaimID, PaymentMethod: new("tok_visa"), ClaimedAt: a.ClaimedAt, FirstClaimedAt: a.ClaimedAt,
 	}, a)
 	require.True(t, before.Equal(*a.ChargeBefore))
 

@@ -38,8 +38,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
                  o.fence, o.lease_until, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, served.recipe, clock.at),
      attempted AS (
-         INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send)
-             SELECT id, fence, $5, recipe, at, lease_until, lease_until + $7::interval
+         INSERT INTO attempt (operation_id, fence, worker, recipe, claimed_at, lease_until, last_possible_send, claim_id)
+             SELECT id, fence, $5, recipe, at, lease_until, lease_until + $7::interval, $8
              FROM claimed)
 SELECT c.id, c.payment_id, c.kind, c.provider_account, c.amount_minor, c.currency, c.charge_before, c.fence,
        c.acts_on, p.payment_method, p.customer, c.at AS claimed_at,

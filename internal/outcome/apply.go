@@ -173,6 +173,10 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 		if !ok {
 			return fmt.Errorf("operation %s: %w", o.Learned.OperationID, ErrNoSuchOperation)
 		}
+		if k.neverWas(o) {
+			g.applied[i] = k.unmoved()
+			continue
+		}
 		if err := w.learn(k, &o); err != nil {
 			return err
 		}
@@ -182,6 +186,11 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 		}
 	}
 	return w.send(ctx, tx)
+}
+
+// unmoved is what a word does that is not heard.
+func (k *known) unmoved() Applied {
+	return Applied{OperationID: k.row.ID, From: k.row.State, To: k.row.State, Fence: k.row.Fence}
 }
 
 // move decides about one outcome and collects what it writes.

@@ -124,6 +124,9 @@ func (s *story) drawOutcome(t *rapid.T, k *known) Outcome {
 	return o
 }
 
+// noClaim is the name of a claim that there is no attempt of.
+var noClaim = uuid.MustParse("00000000-0000-7000-8000-000000000000")
+
 // drawAnswer lets an attempt be answered, the newest one more often than others.
 func drawAnswer(t *rapid.T, k *known, o *Outcome) {
 	at := len(k.attempts) - 1
@@ -131,6 +134,10 @@ func drawAnswer(t *rapid.T, k *known, o *Outcome) {
 		at = rapid.IntRange(0, at).Draw(t, "attempt")
 	}
 	o.Learned.Source, o.Learned.Fence, o.Learned.AskedAt = evidence.Answer, k.attempts[at].Fence, k.attempts[at].ClaimedAt
+	o.ClaimID = k.attempts[at].ClaimID
+	if rapid.IntRange(0, 5).Draw(t, "another claim") == 0 {
+		o.ClaimID = noClaim // one that rolled back, or was lost: the fence is the next one's, too
+	}
 	switch o.Learned.Verdict {
 	case payment.VerdictDeclined:
 		o.Learned.CoversEarlier = rapid.Bool().Draw(t, "serialises")
@@ -164,7 +171,7 @@ func (s *story) standings() []operation.Standing {
 func spokenOf(a action, k *known) bool {
 	last := uuid.Nil
 	for _, o := range a.outcomes {
-		if o.PaymentID == k.row.PaymentID {
+		if unheard := o.NotSent && o.ClaimID == noClaim; o.PaymentID == k.row.PaymentID && !unheard {
 			last = o.Learned.OperationID
 		}
 	}

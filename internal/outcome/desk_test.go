@@ -90,7 +90,7 @@ type change func(*outcome.Outcome)
 
 // answer is what a worker tells about its attempt.
 func answer(a operation.Attempt, v payment.Verdict, changes ...change) outcome.Outcome {
-	o := outcome.Outcome{PaymentID: a.PaymentID, Learned: evidence.Evidence{
+	o := outcome.Outcome{PaymentID: a.PaymentID, ClaimID: a.ClaimID, Learned: evidence.Evidence{
 		OperationID: a.OperationID, Fence: a.Fence, Source: evidence.Answer, Verdict: v, AskedAt: a.ClaimedAt, Hash: sha256.Sum256(nil),
 	}}
 	return changed(o, a.Amount, changes)

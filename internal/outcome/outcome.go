@@ -15,6 +15,9 @@ type Outcome struct {
 	PaymentID uuid.UUID
 	// Learned is stored whatever it decides. Its id is set by Apply.
 	Learned evidence.Evidence
+	// ClaimID is that of the attempt which Learned.Fence names. At a fence alone the word of
+	// a claim that rolled back, or was lost, would be taken for the next one's.
+	ClaimID uuid.UUID
 	// Others are further movements that the same word names. Each is stored as
 	// evidence of its own.
 	Others []provider.Movement

@@ -55,12 +55,14 @@ func (r *replay) capture(t *testing.T, database *testkit.Database) {
 	t.Helper()
 	p := fixture.Accept(t, database.App, fixture.WithAccount(r.account))
 	r.payments = append(r.payments, p)
-	require.NoError(t, pgx.BeginFunc(t.Context(), database.App, func(tx pgx.Tx) error {
-		_, err := r.claims().Claim(t.Context(), tx, []uuid.UUID{p.OperationID})
+	var attempts []operation.Attempt
+	require.NoError(t, pgx.BeginFunc(t.Context(), database.App, func(tx pgx.Tx) (err error) {
+		attempts, err = r.claims().Claim(t.Context(), tx, []uuid.UUID{p.OperationID})
 		return err
 	}))
+	require.Len(t, attempts, 1)
 	require.NoError(t, pgx.BeginFunc(t.Context(), database.App, func(tx pgx.Tx) error {
-		_, err := storyPublisher.Apply(t.Context(), tx, []Outcome{{PaymentID: p.PaymentID, Learned: evidence.Evidence{
+		_, err := storyPublisher.Apply(t.Context(), tx, []Outcome{{PaymentID: p.PaymentID, ClaimID: attempts[0].ClaimID, Learned: evidence.Evidence{
 			OperationID: p.OperationID, Source: evidence.Answer, Fence: 1, Verdict: payment.VerdictCaptured, Amount: p.Amount,
 			ProviderObjectID: "ch_1", AskedAt: time.Now().UTC(),
 		}}})

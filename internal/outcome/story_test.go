@@ -188,6 +188,10 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 	var applied []Applied
 	for _, o := range outcomes {
 		k := s.named(o.Learned.OperationID)
+		if k.neverWas(o) {
+			applied = append(applied, k.unmoved())
+			continue
+		}
 		var w writes
 		if err := w.learn(k, &o); err != nil {
 			panic(err) // no entropy for an id

@@ -171,7 +171,7 @@ func TestU8_AStoredObjectIsNotReplacedByOneThatAWebhookNames(t *testing.T) {
 	for _, verdict := range []payment.Verdict{payment.VerdictPending, payment.VerdictUnclear} {
 		d := newDesk(t)
 		p, a := d.claimed()
-		kept, err := operation.KeepObject(t.Context(), d.pool, operation.Stand{OperationID: p.OperationID, Fence: a.Fence}, "pi_1")
+		kept, err := operation.KeepObject(t.Context(), d.pool, a, "pi_1")
 		require.NoError(t, err)
 		require.True(t, kept)
 		d.apply(d.word(p, evidence.Webhook, verdict, named("pi_2")))

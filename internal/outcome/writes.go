@@ -38,8 +38,13 @@ type writes struct {
 // learn adds an outcome to what is known and to what is stored.
 func (w *writes) learn(k *known, o *Outcome) error {
 	fence := o.Learned.Fence
-	if fence != 0 && k.finish(o) {
-		w.finished = append(w.finished, operation.Finished{OperationID: k.row.ID, Fence: o.Learned.Fence, NotSent: o.NotSent})
+	if k.isAnothers(o) {
+		// Evidence of an answer belongs to an attempt, and this fence is the nearest.
+		o.hearOnlyGoodNews()
+		o.Learned.Fence = 0
+	}
+	if o.Learned.Fence != 0 && k.finish(o) {
+		w.finished = append(w.finished, operation.Finished{OperationID: k.row.ID, Fence: fence, NotSent: o.NotSent, ClaimID: o.ClaimID})
 	}
 	if stands, ok := k.standsFor(fence); ok {
 		fence = stands
@@ -58,6 +63,29 @@ func (w *writes) learn(k *known, o *Outcome) error {
 		w.learned = append(w.learned, word)
 	}
 	return nil
+}
+
+// isAnothers reports whether the attempt at an outcome's fence was made by another claim.
+// The outcome then has no attempt of its own here, and none of an attempt's powers.
+func (k *known) isAnothers(o *Outcome) bool {
+	return o.Learned.Fence != 0 && slices.ContainsFunc(k.attempts, func(a operation.PastAttempt) bool {
+		return a.Fence == o.Learned.Fence && a.ClaimID != o.ClaimID
+	})
+}
+
+// neverWas reports "not sent" of a claim that there is no attempt of, and that nothing
+// stands for: it rolled back. It says nothing about the operation. The story of one
+// that was heard: the commit of a claim fails; another worker claims at the same fence,
+// and its request is on the wire; the first one's "not sent" comes, the operation goes
+// back to created, and is charged once more.
+func (k *known) neverWas(o Outcome) bool {
+	if !o.NotSent {
+		return false
+	}
+	_, lost := k.standsFor(o.Learned.Fence)
+	return !lost && !slices.ContainsFunc(k.attempts, func(a operation.PastAttempt) bool {
+		return a.Fence == o.Learned.Fence && a.ClaimID == o.ClaimID
+	})
 }
 
 // finish ends the attempt that an outcome answers and reports whether it was

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -64,6 +65,13 @@ func IsUnavailable(err error) bool {
 // unavailable, or the time for it, or whoever asked, was gone before the answer came.
 func IsUnanswered(err error) bool {
 	return IsUnavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// IsRolledBack reports whether the error of a COMMIT is PostgreSQL's own word that there was
+// none. A server that ends a session may have committed before, and says FATAL.
+func IsRolledBack(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return errors.Is(err, pgx.ErrTxCommitRollback) || (ok && refused.SeverityUnlocalized == "ERROR")
 }
 
 // classesOfRequest are the classes of errors that a request's own values can cause:

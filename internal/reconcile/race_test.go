@@ -59,7 +59,7 @@ func (s sleeper) sends(t *testing.T) provider.Answer {
 // tells says what the attempt came to, as a worker does.
 func (s sleeper) tells(ctx context.Context, a provider.Answer) error {
 	o := outcome.Outcome{
-		PaymentID: s.payment.PaymentID, NotSent: a.NotSent,
+		PaymentID: s.payment.PaymentID, ClaimID: s.attempt.ClaimID, NotSent: a.NotSent,
 		Learned: outcome.Learned(s.payment.OperationID, evidence.Answer, a, s.attempt.ClaimedAt),
 	}
 	o.Learned.Fence = s.attempt.Fence

@@ -127,8 +127,10 @@ func (t *taker) committed(ctx context.Context, _ []inbox.Received) {
 // aborted gives everything back that a transaction took which did not surely
 // commit. Slots must not wait for the next message: the due list needs them, and it
 // is what gets payments done when no message comes.
-func (t *taker) aborted(ctx context.Context) {
-	t.worker.disown(ctx, t.attempts, t.started)
+func (t *taker) aborted(ctx context.Context, inDoubt bool) {
+	if inDoubt {
+		t.worker.disown(ctx, t.attempts, t.started)
+	}
 	t.drop()
 }
 

@@ -46,7 +46,7 @@ func (w *Worker) prepare(
 func (w *Worker) keepObject(ctx context.Context, a operation.Attempt, objectID string, stop provider.StopDeadline) error {
 	ctx, cancel := context.WithTimeout(ctx, stop.Remaining(time.Now()))
 	defer cancel()
-	kept, err := operation.KeepObject(ctx, w.pool, operation.Stand{OperationID: a.OperationID, Fence: a.Fence}, objectID)
+	kept, err := operation.KeepObject(ctx, w.pool, a, objectID)
 	switch {
 	case err != nil:
 		return err

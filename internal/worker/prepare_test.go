@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
@@ -280,8 +281,10 @@ func TestP1_OnlyTheAttemptThatHoldsTheLeaseStoresAnID(t *testing.T) {
 		Worker: "w", Lease: time.Minute, Allowance: time.Second,
 		Served: []operation.Served{{Account: fixture.Account, Recipe: d.Connector.Recipe(), Horizon: time.Hour}},
 	}
+	a := operation.Attempt{OperationID: d.p.OperationID}
 	keep := func(fence int64, id string) bool {
-		kept, err := operation.KeepObject(t.Context(), d.DB.App, operation.Stand{OperationID: d.p.OperationID, Fence: fence}, id)
+		a.Fence = fence
+		kept, err := operation.KeepObject(t.Context(), d.DB.App, a, id)
 		require.NoError(t, err)
 		return kept
 	}
@@ -289,9 +292,14 @@ func TestP1_OnlyTheAttemptThatHoldsTheLeaseStoresAnID(t *testing.T) {
 	require.NoError(t, pgx.BeginFunc(t.Context(), d.DB.App, func(tx pgx.Tx) error {
 		attempts, err := claim.ClaimDue(t.Context(), tx, 1)
 		require.Len(t, attempts, 1)
+		a = attempts[0]
 		return err
 	}))
 	require.False(t, keep(2, "pi_1"), "another fence")
+	own := a.ClaimID
+	a.ClaimID = uuid.New()
+	require.False(t, keep(1, "pi_1"), "another claim at the same fence")
+	a.ClaimID = own
 	require.True(t, keep(1, "pi_1"))
 	require.True(t, keep(1, "pi_1"), "the answer to the commit may have been lost")
 	require.False(t, keep(1, "pi_2"), "money may have been moved for the first one")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/payonce/payonce/internal/lifecycle"
 	"github.com/payonce/payonce/internal/operation"
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/internal/provider"
 )
 
@@ -85,9 +86,11 @@ func (w *Worker) lookAt(ctx context.Context, g *gate) (look, error) {
 	}
 	defer func() { g.giveBack(shares, slots) }()
 	started := time.Now()
-	attempts, err := w.claimDue(ctx, g, shares, slots)
-	if err != nil {
+	attempts, inDoubt, err := w.claimDue(ctx, g, shares, slots)
+	if inDoubt {
 		w.disown(ctx, attempts, started)
+	}
+	if err != nil {
 		return look{}, err
 	}
 	full := len(attempts) == slots
@@ -104,8 +107,10 @@ func (w *Worker) lookAt(ctx context.Context, g *gate) (look, error) {
 }
 
 // claimDue claims no more of each kind than its share, and in all no more than there
-// are slots.
-func (w *Worker) claimDue(ctx context.Context, g *gate, shares map[*circuit]int, slots int) ([]operation.Attempt, error) {
+// are slots. inDoubt says that the commit may have happened in spite of the error.
+func (w *Worker) claimDue(
+	ctx context.Context, g *gate, shares map[*circuit]int, slots int,
+) (attempts []operation.Attempt, inDoubt bool, err error) {
 	claim := w.claimFor(g)
 	for c, most := range shares {
 		claim.Lines = append(claim.Lines, operation.Line{Account: g.account, Kind: c.kind, Most: most})
@@ -113,19 +118,22 @@ func (w *Worker) claimDue(ctx context.Context, g *gate, shares map[*circuit]int,
 	// A stop does not cut a claim in two.
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWait)
 	defer cancel()
-	var attempts []operation.Attempt
-	err := pgx.BeginFunc(claiming, w.pool, func(tx pgx.Tx) error {
+	claimed := false
+	err = pgx.BeginFunc(claiming, w.pool, func(tx pgx.Tx) error {
 		var err error
 		attempts, err = claim.ClaimDue(claiming, tx, slots)
+		claimed = err == nil
 		return err
 	})
-	return attempts, err
+	return attempts, claimed && err != nil && !postgres.IsRolledBack(err), err
 }
 
 // disown tells that attempts were not sent whose claim may have committed or not,
 // because the answer to the commit was lost. Where it had, the operations may be
-// sent again at once, and nobody has to ask the provider. Where it had not, there
-// is no such attempt, and nothing changes.
+// sent again at once, and nobody has to ask the provider. Where it had not, the next
+// claim has the same fence, perhaps another worker's, and its request may be on the
+// wire when this word comes. So the word carries the claim's own id, and is dropped
+// where no attempt has it. Of a claim that surely rolled back nothing is said.
 func (w *Worker) disown(ctx context.Context, attempts []operation.Attempt, started time.Time) {
 	for _, a := range attempts {
 		w.sends.Go(func() {

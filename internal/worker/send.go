@@ -100,7 +100,7 @@ func request(a operation.Attempt) provider.Operation {
 // one, and an earlier attempt may have prepared and moved money under yet another.
 func learned(g *gate, a operation.Attempt, answer provider.Answer, asked bool) outcome.Outcome {
 	o := outcome.Outcome{
-		PaymentID: a.PaymentID, NotSent: answer.NotSent, RetryAfter: answer.RetryAfter,
+		PaymentID: a.PaymentID, ClaimID: a.ClaimID, NotSent: answer.NotSent, RetryAfter: answer.RetryAfter,
 		Learned: outcome.Learned(a.OperationID, evidence.Answer, answer, a.ClaimedAt),
 	}
 	o.Learned.Fence = a.Fence

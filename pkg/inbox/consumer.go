@@ -88,7 +88,10 @@ type Config struct {
 	// Aborted is called, when it is not nil, after each transaction that failed or
 	// whose commit was not answered, whether the handler was called in it or not: the
 	// place to give back what it took. The messages come again, fresh or as repeats.
-	Aborted func(ctx context.Context)
+	//
+	// inDoubt says that the commit was asked for and not answered: it may have happened.
+	// Else nothing of the transaction did, and nothing will.
+	Aborted func(ctx context.Context, inDoubt bool)
 	// Log is told of refusals and trouble. nil: nobody is.
 	Log *zap.Logger
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/zap"
 )
@@ -148,13 +149,14 @@ func (s *step) oneByOne(ctx context.Context, partition stretch) error {
 
 // transact handles the items in one transaction. On an error, all of them wait on.
 func (s *step) transact(ctx context.Context, items []*item) error {
-	begun := false
+	begun, handled := false, false
 	var claimed Claimed
 	var fresh []Received
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		begun = true
 		var err error
 		claimed, fresh, err = s.handle(ctx, tx, items)
+		handled = err == nil
 		return err
 	})
 	if err != nil && !begun {
@@ -162,7 +164,7 @@ func (s *step) transact(ctx context.Context, items []*item) error {
 	}
 	if err != nil {
 		if s.config.Aborted != nil {
-			s.config.Aborted(ctx)
+			s.config.Aborted(ctx, handled && !answered(err))
 		}
 		return err
 	}
@@ -177,6 +179,13 @@ func (s *step) transact(ctx context.Context, items []*item) error {
 		i.fate = settled
 	}
 	return nil
+}
+
+// answered reports whether the error of a commit is PostgreSQL's own word that there was
+// none. A server that ends a session may have committed before, and says FATAL.
+func answered(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return errors.Is(err, pgx.ErrTxCommitRollback) || (ok && refused.SeverityUnlocalized == "ERROR")
 }
 
 // handle claims the items and gives the fresh ones, which it returns, to the handler.

@@ -58,7 +58,7 @@ func answered(t testing.TB, pool *pgxpool.Pool, about, id uuid.UUID, said eviden
 	attempt := claim(t, pool, id)
 	said.OperationID, said.Fence, said.Source, said.AskedAt = id, attempt.Fence, evidence.Answer, attempt.ClaimedAt
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		_, err := publisher.Apply(t.Context(), tx, []outcome.Outcome{{PaymentID: about, Learned: said}})
+		_, err := publisher.Apply(t.Context(), tx, []outcome.Outcome{{PaymentID: about, ClaimID: attempt.ClaimID, Learned: said}})
 		return err
 	}))
 }
