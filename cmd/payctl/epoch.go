@@ -15,7 +15,8 @@ type epochCommand struct {
 
 // epochHelp holds the text that is too long for a tag.
 const epochHelp = "After a failover or a restore that lost commits: make the provider be asked about every operation that is not final, " +
-	"before anything is sent. Stop the workers and reconcilers first. It can be stopped, and goes on when it is called again."
+	"before anything is sent. Stop the workers, the reconcilers and all intakes first (HTTP, Kafka and your own that use pkg/intake): a cancel before its " +
+	"first commit may free the invoice of a charge that the provider holds. It can be stopped, and goes on when it is called again."
 
 type epochBump struct {
 	InFlight time.Duration `default:"1m" help:"How long a request of a lost claim may still be under way: the longest PAYONCE_LEASE of any worker, and more."`
