@@ -30,7 +30,7 @@ const (
 const FieldID = "id"
 
 // Amendments cancel accepted payments and take refunds of captured ones on, each in a
-// transaction of its own, AmendmentsMax at once. They wait for their turn, and then for
+// transaction of its own, AmendmentsMax at once, and half of them of one merchant. They wait for their turn, and then for
 // whoever holds the key or the payment, at most KeyWaitMax for each. Make it with
 // NewAmendments.
 type Amendments struct {
@@ -107,8 +107,8 @@ type BarrierError struct {
 func (e *BarrierError) Error() string { return fmt.Sprintf("barrier %d stands", e.Barrier) }
 
 // within does one amendment of a payment, in its turn. An error leaves nothing behind.
-func (a Amendments) within(ctx context.Context, about uuid.UUID, amend func(context.Context, pgx.Tx) error) error {
-	leave, err := a.turns.enter(ctx, about)
+func (a Amendments) within(ctx context.Context, about Amendment, amend func(context.Context, pgx.Tx) error) error {
+	leave, err := a.turns.enter(ctx, place{about.MerchantID, about.PaymentID})
 	if err != nil {
 		return explained(err)
 	}

@@ -73,6 +73,39 @@ func (d *till) view(t *testing.T, id uuid.UUID) payment.View {
 	return views[id]
 }
 
+func TestR8_ACancelsEventCarriesWhatTheCancelCameWith(t *testing.T) {
+	t.Parallel()
+	d := newTill(t)
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	told := func(p payment.View) map[string]string {
+		var headers []event.Header
+		require.NoError(t, d.App.QueryRow(t.Context(),
+			"SELECT headers FROM payment_history WHERE payment_id = $1 AND event_type = $2", p.ID, event.PaymentCanceled).Scan(&headers))
+		named := map[string]string{}
+		for _, h := range headers {
+			named[h.Name] = h.Value
+		}
+		return named
+	}
+	p, a := d.created(t, "INV-1"), d.amendments()
+	about := d.about(p, "c-1")
+	about.TraceParent, about.CorrelationID, about.CausationID = trace, "clicks", "req-7"
+	_, err := a.Cancel(t.Context(), about)
+	require.NoError(t, err)
+	headers := told(p)
+	require.Equal(t, trace, headers[event.HeaderTraceParent])
+	require.Equal(t, "clicks", headers[event.HeaderCorrelationID])
+	require.Equal(t, "req-7", headers[event.HeaderCausationID])
+	require.Equal(t, "pay-INV-1", headers[event.HeaderIdempotencyKey], "the payment's own")
+
+	silent := d.created(t, "INV-2")
+	_, err = a.Cancel(t.Context(), d.about(silent, "c-2"))
+	require.NoError(t, err)
+	headers = told(silent)
+	require.Equal(t, silent.ID.String(), headers[event.HeaderCorrelationID])
+	require.Equal(t, "c-2", headers[event.HeaderCausationID])
+}
+
 func TestI15_CancelEndsAPaymentThatWasNeverSentInOneTransaction(t *testing.T) {
 	t.Parallel()
 	d := newTill(t)

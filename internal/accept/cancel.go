@@ -1,6 +1,7 @@
 package accept
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -25,8 +26,8 @@ type Canceled struct {
 // for the payment's row, and exactly one of them gets it: a payment that was claimed
 // first is left alone. One that is canceled already is answered in the same way.
 //
-// Errors: those of idempotency.CheckKey, *InvalidError, *BarrierError, ErrBusy,
-// ErrUnavailable.
+// Errors: those of idempotency.CheckKey, *InvalidError, *BarrierError, ErrNoTurn,
+// ErrBusy, ErrUnavailable.
 func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 	if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
 		return Canceled{}, err
@@ -38,7 +39,7 @@ func (a Amendments) Cancel(ctx context.Context, c Amendment) (Canceled, error) {
 		return Canceled{}, fmt.Errorf("naming a cancel: %w", err)
 	}
 	var done Canceled
-	err = a.within(ctx, c.PaymentID, func(ctx context.Context, tx pgx.Tx) error {
+	err = a.within(ctx, c, func(ctx context.Context, tx pgx.Tx) error {
 		view, err := own(ctx, tx, c)
 		if err != nil {
 			return err
@@ -119,13 +120,13 @@ func (a Amendments) end(ctx context.Context, tx pgx.Tx, c Amendment, row operati
 	if !may {
 		return payment.View{}, barred(ctx, tx, c, BarrierError{Barrier: BarrierNotCancelable})
 	}
-	after, err := a.queueCancel(batch, row)
+	after, err := a.queueCancel(batch, c, row) //nolint:contextcheck // a trace context is read from a header, nothing is waited for
 	return after.View(), err
 }
 
 // queueCancel adds the move to a batch, with all that must commit with it, and returns
 // the row as it is then.
-func (a Amendments) queueCancel(batch *pgx.Batch, row operation.Locked) (operation.Locked, error) {
+func (a Amendments) queueCancel(batch *pgx.Batch, c Amendment, row operation.Locked) (operation.Locked, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return row, fmt.Errorf("naming an event: %w", err)
@@ -145,10 +146,23 @@ func (a Amendments) queueCancel(batch *pgx.Batch, row operation.Locked) (operati
 	}
 	told := event.Event{
 		ID: id, Type: event.PaymentCanceled, Source: a.Source, Topic: a.Topics.Events, Key: row.PaymentID, Time: row.Now,
-		Context: row.Payment.Context, Payload: payload,
+		Context: c.ending(row.Payment.Context), Payload: payload,
 	}
-	told.Context.CausationID = row.ID.String()
 	return after, tell(batch, operation.History{
 		PaymentID: row.PaymentID, OperationID: row.ID, From: row.State, To: after.State, Fence: after.Fence, Event: &told,
 	})
+}
+
+// ending is what the event of a cancel carries on: the payment's own, but the trace and
+// the correlation id of the cancel where it came with its own, and what caused it.
+func (a Amendment) ending(of event.Context) event.Context {
+	own := a.context()
+	if sane(a.CorrelationID) != "" {
+		of.CorrelationID = own.CorrelationID
+	}
+	if a.TraceParent != "" {
+		of.TraceParent = own.TraceParent
+	}
+	of.CausationID = cmp.Or(own.CausationID, a.IdempotencyKey)
+	return of
 }

@@ -68,7 +68,7 @@ func (e *InvalidError) refuseCards(c Command) {
 }
 
 func (e *InvalidError) refuseCard(field, text string) {
-	if hasCardNumber(text) {
+	if HasCardNumber(text) {
 		e.addCard(field)
 	}
 }

@@ -34,7 +34,7 @@ var testCards = []string{
 func TestI19_PublishedTestCardsAreRecognised(t *testing.T) {
 	t.Parallel()
 	for _, card := range testCards {
-		require.True(t, hasCardNumber(card), card)
+		require.True(t, HasCardNumber(card), card)
 	}
 	for _, written := range []string{
 		"4242 4242 4242 4242", "4242-4242-4242-4242", "4242 - 4242 - 4242 - 4242", "3782 822463 10005", "3622 720627 1667",
@@ -46,7 +46,7 @@ func TestI19_PublishedTestCardsAreRecognised(t *testing.T) {
 		"PAN4111111111111111", "Visa 4111111111111111x", "4111111111111111EXP1227", "PAN4111 1111 1111 1111EXP1227", "a4242424242424242",
 		"4242424242424242ab3", "card_4242424242424242_visa",
 	} {
-		require.True(t, hasCardNumber(written), written)
+		require.True(t, HasCardNumber(written), written)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestI19_NumbersThatAreNoCardsPass(t *testing.T) {
 		"9999999999999999",  // no issuer
 		"4242 4242 4242", "4242,4242,4242,4242",
 	} {
-		require.False(t, hasCardNumber(other), other)
+		require.False(t, HasCardNumber(other), other)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestI19_NamesThatMachinesMakePass(t *testing.T) {
 	} {
 		refused := 0
 		for range each {
-			if hasCardNumber(random()) {
+			if HasCardNumber(random()) {
 				refused++
 			}
 		}
@@ -194,13 +194,13 @@ func FuzzCardNumber(f *testing.F) {
 	f.Add("x: ", "424242424242424", " y")
 	f.Add("", "37828224631000", "")
 	f.Fuzz(func(t *testing.T, before, body, behind string) {
-		_ = hasCardNumber(before + body + behind) // whatever it is, it does not panic
+		_ = HasCardNumber(before + body + behind) // whatever it is, it does not panic
 		if strings.Trim(body, "0123456789") != "" || len(body) >= cardDigitsMax {
 			return
 		}
 		for check := range 10 {
 			number := fmt.Sprintf("%s%d", body, check)
-			if isCardNumber(number) && !hasCardNumber("("+number+")") {
+			if isCardNumber(number) && !HasCardNumber("("+number+")") {
 				t.Error(errors.New("a number in brackets was not seen"))
 			}
 		}

@@ -27,10 +27,10 @@ var (
 
 const uuidForm = `[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
 
-// hasCardNumber reports whether a text holds a card number: first digits and length of
+// HasCardNumber reports whether a text holds a card number: first digits and length of
 // an issuer, and a right check digit, in one block or in groups. Letters next to it
 // excuse it only as part of a UUID, a hash or an IBAN.
-func hasCardNumber(text string) bool {
+func HasCardNumber(text string) bool {
 	if countDigits(text) < cardDigitsMin {
 		return false
 	}

@@ -26,7 +26,7 @@ func (c Command) Context() event.Context {
 
 // sane returns id, or nothing when it would do harm in a header or a log line.
 func sane(id string) string {
-	if len(id) > CorrelationIDCharsMax || strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' }) || hasCardNumber(id) {
+	if len(id) > CorrelationIDCharsMax || strings.ContainsFunc(id, func(r rune) bool { return r < '!' || r > '~' }) || HasCardNumber(id) {
 		return ""
 	}
 	return id

@@ -97,7 +97,7 @@ func metadataHasCard(text []byte) bool {
 		if err != nil {
 			return false // the end, or metadata that is refused for what it is
 		}
-		if token.Kind() == '"' && hasCardNumber(token.String()) || token.Kind() == '0' && isCardInNumber(token.String()) {
+		if token.Kind() == '"' && HasCardNumber(token.String()) || token.Kind() == '0' && isCardInNumber(token.String()) {
 			return true
 		}
 	}
@@ -112,6 +112,6 @@ func isCardInNumber(text string) bool {
 	}
 	return slices.ContainsFunc(forms, func(form string) bool {
 		whole, _, _ := strings.Cut(form, ".")
-		return hasCardNumber(whole)
+		return HasCardNumber(whole)
 	})
 }

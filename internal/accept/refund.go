@@ -49,8 +49,8 @@ type Refunding struct {
 // Refund takes a refund on. The payment's row is locked while it is looked at what is
 // left, so that parallel refunds never come to more than was captured.
 //
-// Errors: those of idempotency.CheckKey, *InvalidError, *BarrierError, ErrBusy,
-// ErrUnavailable.
+// Errors: those of idempotency.CheckKey, *InvalidError, *BarrierError, ErrNoTurn,
+// ErrBusy, ErrUnavailable.
 func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, error) {
 	if err := idempotency.CheckKey(c.IdempotencyKey); err != nil {
 		return Refunding{}, err
@@ -60,7 +60,7 @@ func (a Amendments) Refund(ctx context.Context, c RefundCommand) (Refunding, err
 		return Refunding{}, fmt.Errorf("naming a refund: %w", err)
 	}
 	var done Refunding
-	err = a.within(ctx, c.PaymentID, func(ctx context.Context, tx pgx.Tx) error {
+	err = a.within(ctx, c.Amendment, func(ctx context.Context, tx pgx.Tx) error {
 		view, err := own(ctx, tx, c.Amendment)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package accept
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,46 +13,62 @@ import (
 // AmendmentsMax is how many amendments have a connection at once, at most.
 const AmendmentsMax = 4
 
-// turns lets amendments in: AmendmentsMax at once, and one of a payment. Those of one
-// payment wait for each other anyway, in the database, and each with a connection. The
-// story without: a merchant refunds one payment from a hundred clients, and no payment is
-// taken on until they are through.
+// merchantTurns leaves half of the turns to others: without it one merchant's batch of
+// refunds would have all of them for as long as it runs.
+const merchantTurns = AmendmentsMax / 2
+
+// ErrNoTurn says that too many cancels and refunds were at work for KeyWaitMax. Nothing
+// was asked of the database.
+var ErrNoTurn = errors.New("too many cancels and refunds are at work")
+
+// turns lets amendments in: AmendmentsMax at once, merchantTurns of a merchant, and one of
+// a payment. Those of one payment wait for each other anyway, in the database, and each
+// with a connection. The story without: a merchant refunds one payment from a hundred
+// clients, and no payment is taken on until they are through.
 type turns struct {
 	slots chan struct{}
 
-	mu       sync.Mutex
-	payments map[uuid.UUID]*lane // those that somebody waits for or is at
+	mu    sync.Mutex
+	lanes map[place]*lane // those that somebody waits for or is at
 }
 
-// lane is one payment's, and is gone with the last who wants it.
+// place is a merchant's payment, as the merchant names it, or the merchant alone. Who
+// names another merchant's payment is not in the way of its owner.
+type place struct{ merchant, payment uuid.UUID }
+
+// lane is one place's, and is gone with the last who wants it.
 type lane struct {
 	turn chan struct{}
 	want int
 }
 
 func newTurns() *turns {
-	return &turns{slots: make(chan struct{}, AmendmentsMax), payments: map[uuid.UUID]*lane{}}
+	return &turns{slots: make(chan struct{}, AmendmentsMax), lanes: map[place]*lane{}}
 }
 
-// enter waits for a turn at a payment, at most KeyWaitMax, and returns what ends it.
-// Errors: ErrBusy, and that of the context.
-func (t *turns) enter(ctx context.Context, payment uuid.UUID) (leave func(), err error) {
+// enter waits for a turn at a merchant's payment, at most KeyWaitMax, and returns what
+// ends it. Errors: ErrNoTurn, and that of the context.
+func (t *turns) enter(ctx context.Context, at place) (leave func(), err error) {
 	late := time.NewTimer(KeyWaitMax)
 	defer late.Stop()
-	l := t.want(payment)
-	if err := take(ctx, l.turn, late.C); err != nil {
-		t.leaveLane(payment, l)
-		return nil, fmt.Errorf("waiting for a turn at payment %s: %w", payment, err)
+	leavePayment, err := t.enterLane(ctx, at, 1, late.C)
+	if err != nil {
+		return nil, fmt.Errorf("waiting for a turn at payment %s: %w", at.payment, err)
+	}
+	leaveMerchant, err := t.enterLane(ctx, place{merchant: at.merchant}, merchantTurns, late.C)
+	if err != nil {
+		leavePayment()
+		return nil, fmt.Errorf("waiting for a turn of merchant %s: %w", at.merchant, err)
 	}
 	if err := take(ctx, t.slots, late.C); err != nil {
-		<-l.turn
-		t.leaveLane(payment, l)
-		return nil, fmt.Errorf("waiting for a turn at any payment: %w", err)
+		leaveMerchant()
+		leavePayment()
+		return nil, fmt.Errorf("waiting for a turn of anybody: %w", err)
 	}
 	return func() {
 		<-t.slots
-		<-l.turn
-		t.leaveLane(payment, l)
+		leaveMerchant()
+		leavePayment()
 	}, nil
 }
 
@@ -60,28 +77,41 @@ func take(ctx context.Context, slots chan<- struct{}, late <-chan time.Time) err
 	case slots <- struct{}{}:
 		return nil
 	case <-late:
-		return ErrBusy
+		return ErrNoTurn
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (t *turns) want(payment uuid.UUID) *lane {
+// enterLane waits until fewer than most are at a place.
+func (t *turns) enterLane(ctx context.Context, at place, most int, late <-chan time.Time) (leave func(), err error) {
+	l := t.want(at, most)
+	if err := take(ctx, l.turn, late); err != nil {
+		t.unwant(at, l)
+		return nil, err
+	}
+	return func() {
+		<-l.turn
+		t.unwant(at, l)
+	}, nil
+}
+
+func (t *turns) want(at place, most int) *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l, ok := t.payments[payment]
+	l, ok := t.lanes[at]
 	if !ok {
-		l = &lane{turn: make(chan struct{}, 1)}
-		t.payments[payment] = l
+		l = &lane{turn: make(chan struct{}, most)}
+		t.lanes[at] = l
 	}
 	l.want++
 	return l
 }
 
-func (t *turns) leaveLane(payment uuid.UUID, l *lane) {
+func (t *turns) unwant(at place, l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l.want--; l.want == 0 {
-		delete(t.payments, payment)
+		delete(t.lanes, at)
 	}
 }
