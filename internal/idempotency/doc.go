@@ -28,6 +28,7 @@ var (
 	ErrKeyEmpty     = errors.New("the idempotency key is empty")
 	ErrKeyTooLong   = errors.New("the idempotency key is longer than 255 characters")
 	ErrKeyMalformed = errors.New("the idempotency key is malformed")
+	ErrKeyQuoted    = errors.New("the idempotency key begins with a quote")
 	// ErrKeyVanished is returned when a key conflicted with a stored one that was
 	// gone a moment later. Roll back and try again.
 	ErrKeyVanished = errors.New("a stored idempotency key vanished while it was being read")

@@ -30,7 +30,18 @@ func ParseKey(lines []string) (string, error) {
 	return key, CheckKey(key)
 }
 
-// CheckKey judges a key that did not come in a header.
+// CheckPlainKey judges a key that came as it is. In a header, one that begins with a
+// quote is the quoted form of another key, and one key is one key at all doors.
+//
+// Errors: ErrKeyQuoted, and those of CheckKey.
+func CheckPlainKey(key string) error {
+	if strings.HasPrefix(key, `"`) {
+		return ErrKeyQuoted
+	}
+	return CheckKey(key)
+}
+
+// CheckKey judges a key by what holds for all.
 //
 // Errors: ErrKeyEmpty, ErrKeyTooLong, ErrKeyMalformed.
 func CheckKey(key string) error {

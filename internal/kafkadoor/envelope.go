@@ -1,6 +1,7 @@
 package kafkadoor
 
 import (
+	"errors"
 	"fmt"
 	"mime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/payonce/payonce/internal/accept"
+	"github.com/payonce/payonce/internal/idempotency"
 	"github.com/payonce/payonce/internal/kafka"
 	"github.com/payonce/payonce/internal/problem"
 	"github.com/payonce/payonce/pkg/event"
@@ -104,9 +106,7 @@ func malformed(detail string) *refused {
 
 // command reads the record as the HTTP door reads a request.
 func (e envelope) command(r *kgo.Record) (accept.Command, error) {
-	if strings.HasPrefix(e.id(), `"`) {
-		// Over HTTP this is the quoted form of another key, and one key is one key at all
-		// doors.
+	if errors.Is(idempotency.CheckPlainKey(e.id()), idempotency.ErrKeyQuoted) {
 		return accept.Command{}, problem.KeyMalformed.Failure("Send the key in " + event.HeaderID + " as it is, without quotes.")
 	}
 	if len(r.Value) > accept.BodyBytesMax {

@@ -1,6 +1,7 @@
 package kafkadoor_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +49,14 @@ func TestI6_I19_AKeyIsNamedAsTheSenderKnowsIt(t *testing.T) {
 	refused := h.shop.ask(t, h.shop.command("k 1", body("INV-1", "10.00"))).rejected(t)
 	require.Equal(t, "urn:payonce:problem:idempotency-key-malformed", refused.Type)
 	require.Contains(t, refused.Detail, "ce_id")
-	refused = h.shop.ask(t, h.shop.command("4242424242424242", body("INV-1", "10.00"))).rejected(t)
+	const card = "4242424242424242"
+	command := h.shop.command(card, body("INV-1", "10.00"))
+	command.Key = []byte(card)
+	answer := h.shop.ask(t, command)
+	refused = answer.rejected(t)
 	require.Equal(t, "urn:payonce:problem:card-data-refused", refused.Type)
 	require.Equal(t, "ce_id", refused.Errors[0].Field)
+	require.NotContains(t, fmt.Sprint(answer.headers, string(answer.Key), string(answer.Value)), card, "what is refused is not sent on")
 	require.Zero(t, h.payments(t))
 }
 

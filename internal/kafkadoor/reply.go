@@ -37,7 +37,10 @@ type reply struct {
 	payment uuid.UUID // the subject, when there is one
 	// correlation is what the payment's events carry whose command says nothing of it.
 	correlation string
-	data        any
+	// cardData means that the command is refused for it: what is sent back of the command
+	// has none.
+	cardData bool
+	data     any
 }
 
 func accepted(result accept.Result) (reply, error) {
@@ -57,14 +60,14 @@ func bodyOf(result accept.Result) (json.RawMessage, error) {
 }
 
 func rejected(p *problem.Error) reply {
-	r := reply{kind: event.PaymentRejected, data: p.Document}
+	r := reply{kind: event.PaymentRejected, cardData: p.Of(problem.CardDataRefused), data: p.Document}
 	if p.Payment != nil {
 		r.payment = p.Payment.ID
 	}
 	return r
 }
 
-// record renders the answer to a command, under its sender's key.
+// record renders the answer to a command, under its sender's record key.
 func (d *Door) record(command *kgo.Record, carried event.Context, to string, answer reply) (*kgo.Record, error) {
 	value, err := event.Encode(answer.data)
 	if err != nil {
@@ -74,7 +77,14 @@ func (d *Door) record(command *kgo.Record, carried event.Context, to string, ans
 	if answer.payment != uuid.Nil {
 		subject = answer.payment.String()
 	}
-	record := &kgo.Record{Topic: to, Key: command.Key, Value: value}
+	key, idempotencyKey := command.Key, usable(carried.IdempotencyKey)
+	if answer.cardData && accept.HasCardNumber(string(key)) {
+		key = nil
+	}
+	if answer.cardData && accept.HasCardNumber(idempotencyKey) {
+		idempotencyKey = ""
+	}
+	record := &kgo.Record{Topic: to, Key: key, Value: value}
 	for _, h := range []event.Header{
 		{Name: event.HeaderSpecVersion, Value: event.SpecVersion},
 		{Name: event.HeaderID, Value: answerID(command).String()},
@@ -85,8 +95,8 @@ func (d *Door) record(command *kgo.Record, carried event.Context, to string, ans
 		{Name: event.HeaderContentType, Value: event.ContentType},
 		{Name: event.HeaderTraceParent, Value: carried.TraceParent},
 		{Name: event.HeaderCorrelationID, Value: cmp.Or(carried.CorrelationID, answer.correlation)},
-		{Name: event.HeaderCausationID, Value: usable(carried.IdempotencyKey)},
-		{Name: event.HeaderIdempotencyKey, Value: usable(carried.IdempotencyKey)},
+		{Name: event.HeaderCausationID, Value: idempotencyKey},
+		{Name: event.HeaderIdempotencyKey, Value: idempotencyKey},
 	} {
 		if h.Value != "" {
 			record.Headers = append(record.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})

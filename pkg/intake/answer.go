@@ -77,6 +77,8 @@ func keyProblem(err error) string {
 	switch {
 	case errors.Is(err, idempotency.ErrKeyEmpty):
 		return "is required and not empty"
+	case errors.Is(err, idempotency.ErrKeyQuoted):
+		return "must not begin with a quote"
 	case errors.Is(err, idempotency.ErrKeyTooLong):
 		return fmt.Sprintf("has more than %d characters", idempotency.KeyCharsMax)
 	default:

@@ -31,8 +31,11 @@ var (
 
 // Config is what the services of the same database are configured with.
 type Config struct {
-	Cell        string // PAYONCE_CELL; empty is its default, main
-	TopicPrefix string // PAYONCE_TOPIC_PREFIX; empty is its default, payonce
+	Cell string // PAYONCE_CELL; empty is its default, main
+	// TopicPrefix is PAYONCE_TOPIC_PREFIX; empty is its default, payonce. With another one
+	// than the relay's no event of the payment is ever published; see the package's
+	// documentation.
+	TopicPrefix string
 	// Accounts are the provider accounts and their connectors, as in
 	// PAYONCE_PROVIDER: an amount that a provider cannot represent is refused. An
 	// account that is not listed is not judged; its payments can fail later.
@@ -68,7 +71,8 @@ func New(c Config) (*Intake, error) {
 type Command struct {
 	MerchantID uuid.UUID
 	// IdempotencyKey is new for each payment and the same for each repeat, 1 to 255
-	// visible ASCII characters. It is the one of HTTP's Idempotency-Key, unquoted.
+	// visible ASCII characters, the first of them no quote. It is the one of HTTP's
+	// Idempotency-Key, unquoted.
 	IdempotencyKey string
 
 	InvoiceID         string
@@ -160,11 +164,14 @@ func (i *Intake) submit(ctx context.Context, tx pgx.Tx, c Command) (accept.Resul
 	if err != nil {
 		return accept.Result{}, err
 	}
+	if err := idempotency.CheckPlainKey(c.IdempotencyKey); errors.Is(err, idempotency.ErrKeyQuoted) {
+		return refusedKey(err), nil
+	}
 	request, err := c.command(from).Validate() //nolint:contextcheck // a trace context is read from a field, nothing is waited for
 	if err != nil {
 		var broken *accept.InvalidError
-		if !errors.As(err, &broken) { // the key's own
-			broken = &accept.InvalidError{Fields: []accept.FieldError{{Field: FieldIdempotencyKey, Problem: keyProblem(err)}}}
+		if !errors.As(err, &broken) {
+			return refusedKey(err), nil
 		}
 		return accept.Result{Outcome: accept.OutcomeRefused, Refusal: broken}, nil
 	}
@@ -237,4 +244,10 @@ func moment(at time.Time) *string {
 		return nil
 	}
 	return new(at.Format(time.RFC3339Nano))
+}
+
+func refusedKey(err error) accept.Result {
+	return accept.Result{Outcome: accept.OutcomeRefused, Refusal: &accept.InvalidError{
+		Fields: []accept.FieldError{{Field: FieldIdempotencyKey, Problem: keyProblem(err)}},
+	}}
 }

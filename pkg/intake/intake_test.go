@@ -98,6 +98,9 @@ func TestI5_I9_I12_ARefusedCommandLeavesTheTransactionUsable(t *testing.T) {
 		var invalid *intake.InvalidError
 		require.ErrorAs(t, err, &invalid)
 		require.Equal(t, []intake.FieldError{{Field: intake.FieldIdempotencyKey, Problem: "is required and not empty"}}, invalid.Fields)
+		_, err = s.intake.Submit(t.Context(), tx, s.command(t, `"k-3"`, "INV-1"))
+		require.ErrorAs(t, err, &invalid)
+		require.Equal(t, []intake.FieldError{{Field: intake.FieldIdempotencyKey, Problem: "must not begin with a quote"}}, invalid.Fields)
 
 		broken = s.command(t, "k-3", "INV 3 ")
 		broken.Amount, broken.ChargeBefore = money.Amount{}, time.Now().Add(time.Hour)
