@@ -12,9 +12,10 @@ ALTER ROLE shop SET search_path = shop, public;
 
 CREATE TABLE shop.customer_order
 (
-    id         uuid PRIMARY KEY, -- the customer's intent; the payment's key and invoice, too
-    item       text        NOT NULL CHECK (item <> ''),
-    payment_id uuid,             -- set in the transaction that inserts the row
-    ordered_at timestamptz NOT NULL DEFAULT now()
+    id          uuid PRIMARY KEY, -- the customer's intent, and the payment's invoice
+    item        text        NOT NULL CHECK (item <> ''),
+    payment_key uuid        NOT NULL, -- UUIDv7 of the first click; every repeat takes it from here
+    payment_id  uuid,             -- set in the transaction that inserts the row
+    ordered_at  timestamptz NOT NULL DEFAULT now()
 );
 ALTER TABLE shop.customer_order OWNER TO shop;

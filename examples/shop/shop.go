@@ -55,7 +55,9 @@ type Order struct {
 // payment. After an error the customer may click again: what happened is not repeated.
 //
 // An error of intake that says why the order cannot be taken (InvalidError,
-// MismatchedError, ConflictError) leaves no order behind.
+// MismatchedError, ConflictError) leaves no order behind. ErrExpired says that an order of
+// days ago is placed again, whose answer may be stored no more: payment_id of its row says
+// which payment it had, and nothing is charged.
 func (s *Shop) Place(ctx context.Context, o Order) (payment.View, error) {
 	return backoff.Retry(ctx, func() (payment.View, error) {
 		view, err := s.place(ctx, o)
@@ -71,12 +73,12 @@ func (s *Shop) place(ctx context.Context, o Order) (payment.View, error) {
 	err := pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		// The shop's own row first, in every transaction: then no two of them wait for
 		// each other.
-		if _, err := tx.Exec(ctx, insertOrderSQL, o.ID, o.Item); err != nil {
-			return fmt.Errorf("storing order %s: %w", o.ID, err)
+		key, err := insertOrder(ctx, tx, o)
+		if err != nil {
+			return err
 		}
-		var err error
 		result, err = s.Intake.Submit(ctx, tx, intake.Command{
-			MerchantID: s.Merchant, IdempotencyKey: o.ID.String(), InvoiceID: o.ID.String(), PaymentType: "order",
+			MerchantID: s.Merchant, IdempotencyKey: key.String(), InvoiceID: o.ID.String(), PaymentType: "order",
 			Amount: o.Price, PaymentMethod: o.PaymentMethod,
 		})
 		if err != nil {
@@ -88,4 +90,18 @@ func (s *Shop) place(ctx context.Context, o Order) (payment.View, error) {
 		return nil
 	})
 	return result.Payment, err
+}
+
+// insertOrder stores an order and returns the key of its payment, which is made at the
+// first click. The order's id would not do: it is as old as the basket, and payonce takes
+// a time-ordered key that is older than it stores answers for one that it has forgotten.
+func insertOrder(ctx context.Context, tx pgx.Tx, o Order) (key uuid.UUID, err error) {
+	made, err := uuid.NewV7()
+	if err != nil {
+		return key, fmt.Errorf("making a key: %w", err)
+	}
+	if err := tx.QueryRow(ctx, insertOrderSQL, o.ID, o.Item, made).Scan(&key); err != nil {
+		return key, fmt.Errorf("storing order %s: %w", o.ID, err)
+	}
+	return key, nil
 }

@@ -81,6 +81,18 @@ func TestI1_AnOrderAndItsPaymentCommitTogether(t *testing.T) {
 	require.Equal(t, 1, count(t, s, "SELECT count(*) FROM customer_order o JOIN payment p ON p.id = o.payment_id"))
 }
 
+func TestI12_ABasketThatIsOldIsPaidAtItsFirstClick(t *testing.T) {
+	t.Parallel()
+	s, o := open(t), order(t)
+	o.ID = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057") // of 2023
+	first, err := s.Place(t.Context(), o)
+	require.NoError(t, err)
+	again, err := s.Place(t.Context(), o)
+	require.NoError(t, err)
+	require.Equal(t, first.ID, again.ID)
+	require.Equal(t, 1, count(t, s, "SELECT count(*) FROM idempotency_key k JOIN customer_order o ON o.payment_key::text = k.key"))
+}
+
 func TestI1_AnOrderThatCannotBePaidIsNotThereEither(t *testing.T) {
 	t.Parallel()
 	s, o := open(t), order(t)
