@@ -114,7 +114,7 @@ var packages = arrows{
 		{
 			pkg: "internal/worker",
 			imports: "internal/evidence internal/groupcommit internal/lifecycle internal/operation " +
-				"internal/outcome internal/provider pkg/event pkg/inbox pkg/payment",
+				"internal/outcome internal/postgres internal/provider pkg/event pkg/inbox pkg/payment",
 			modules: "backoff gobreaker kgo pgx uuid zap",
 			tests:   "internal/accept internal/provider/connectors internal/pspsim internal/testkit/fakestripe",
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"testing"
 
@@ -157,4 +158,20 @@ func TestI14_ARefusalIsOfTheServerOrOfTheRequestsValues(t *testing.T) {
 	}
 	require.False(t, postgres.IsOfServer(errors.New("anything else")))
 	require.False(t, postgres.IsOfServer(nil))
+}
+
+func TestOnlyPostgreSQLsOwnWordSaysThatACommitWasNone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err        error
+		rolledBack bool
+	}{
+		"a deferred constraint":  {&pgconn.PgError{SeverityUnlocalized: "ERROR", Code: "23505"}, true},
+		"failed before":          {fmt.Errorf("claiming: %w", pgx.ErrTxCommitRollback), true},
+		"the session is ended":   {&pgconn.PgError{SeverityUnlocalized: "FATAL", Code: "57P01"}, false},
+		"the connection is gone": {io.ErrUnexpectedEOF, false},
+		"out of time":            {context.DeadlineExceeded, false},
+	} {
+		require.Equal(t, c.rolledBack, postgres.IsRolledBack(c.err), name)
+	}
 }

@@ -30,8 +30,9 @@ type bench struct {
 	broker   testkit.Broker
 	producer *kgo.Client
 	admin    *kadm.Client
-	// committed is the consumers' Config.Committed.
+	// committed and aborted are the consumers' Config.Committed and Aborted.
 	committed func(context.Context, []inbox.Received)
+	aborted   func(context.Context, bool)
 }
 
 // newBench has no unique key in its table of effects, so that a second effect of a
@@ -105,7 +106,7 @@ func (b *bench) start(group string, pool *pgxpool.Pool, handler inbox.Handler) *
 	c, err := inbox.NewConsumer(inbox.Config{
 		Name: consumer, Group: b.group(group), Brokers: b.broker.Addrs,
 		Topic: b.broker.Topics.Events, DeadLetters: b.broker.Topics.DeadLetters,
-		Types: []event.Type{event.PaymentCaptured}, Committed: b.committed, Log: zaptest.NewLogger(b.t),
+		Types: []event.Type{event.PaymentCaptured}, Committed: b.committed, Aborted: b.aborted, Log: zaptest.NewLogger(b.t),
 	}, pool, handler, kgo.HeartbeatInterval(100*time.Millisecond), kgo.FetchMaxWait(100*time.Millisecond))
 	require.NoError(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
