@@ -47,8 +47,10 @@ func TestOnePaymentCostsTheSameHoweverManyItsMerchantHas(t *testing.T) {
 	}
 	merchant := b.fill(60_000)
 	_, err = b.Owner.Exec(t.Context(), `ALTER TABLE operation DISABLE TRIGGER USER;
-		INSERT INTO operation (id, payment_id, kind, provider_account, amount_minor, currency, state, refund_reference, target_object_id, trace_parent, correlation_id, idempotency_key)
-		SELECT '0190a1b2-c3d4-7000-9000-000000000001', id, 'refund', 'card', 1, 'TRY', 'created', 'R-1', 'pi_1', 't', 'c', 'k' FROM payment WHERE invoice_id = 'INV-1' LIMIT 1`)
+		INSERT INTO operation (id, payment_id, kind, provider_account, amount_minor, currency, state, refund_reference,
+			target_object_id, trace_parent, correlation_id, idempotency_key)
+		SELECT '0190a1b2-c3d4-7000-9000-000000000001', id, 'refund', 'card', 1, 'TRY', 'created', 'R-1', 'pi_1', 't', 'c', 'k'
+		FROM payment WHERE invoice_id = 'INV-1' LIMIT 1`)
 	require.NoError(t, err)
 	for name, run := range execute {
 		most := 40
