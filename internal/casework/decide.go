@@ -48,7 +48,8 @@ type Beginner interface {
 // Errors: ErrNoSuchCase, ErrNotOpen, ErrMoved, and ErrDoesNotFit with the reason: a
 // refund needs money in suspense under a name that the provider gave it and that is
 // not the charge's own, and an adoption needs a failed charge of exactly that amount;
-// neither may be about money that may have gone back already.
+// neither may be about money that may have gone back already. What the provider denies
+// in its newest word is not adopted.
 func Decide(ctx context.Context, db Beginner, id uuid.UUID, d Decision) (Case, error) {
 	if strings.TrimSpace(d.Who) == "" || strings.TrimSpace(d.Reason) == "" {
 		return Case{}, errors.New("a decision needs a name and a reason")
@@ -61,6 +62,9 @@ func Decide(ctx context.Context, db Beginner, id uuid.UUID, d Decision) (Case, e
 		}
 		to, err := d.standing(c, charge)
 		if err != nil {
+			return err
+		}
+		if err := d.believable(ctx, tx, c); err != nil {
 			return err
 		}
 		m := Move{From: c.Case, To: to, By: Actor{Owner: operation.Person, Name: d.Who}, Reason: d.Reason}
@@ -117,6 +121,20 @@ func (d Decision) standing(c Detail, charge operation.Locked) (Standing, error) 
 		return to, nil
 	}
 	return to, fmt.Errorf("%q is nothing to decide: %w", d.Action, ErrDoesNotFit)
+}
+
+// believable refuses to adopt what the reconciler would hand back at once. A webhook does
+// not answer a no; the provider's list does, and an inquiry.
+func (d Decision) believable(ctx context.Context, tx pgx.Tx, c Detail) error {
+	if d.Action != Adopt {
+		return nil
+	}
+	denied, err := operation.IsDenied(ctx, tx, c.OperationID, c.ProviderObjectID)
+	if err == nil && denied {
+		err = fmt.Errorf("the provider's newest word about %s is a no; a drift scan over the time of the payment hears whether it is there after all: %w",
+			c.ProviderObjectID, ErrDoesNotFit)
+	}
+	return err
 }
 
 // ownMovement is what the row of a charge that succeeded names.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/payonce/payonce/internal/casework"
 	"github.com/payonce/payonce/internal/drift"
+	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/outcome"
 	"github.com/payonce/payonce/internal/testkit/fixture"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -44,6 +46,24 @@ func TestU10_ACaptureThatOnlyTheListKnowsSettlesThePaymentAtOnce(t *testing.T) {
 	require.Equal(t, payment.StateCaptured, fixture.State(t, b.DB.App, p))
 	require.Empty(t, b.cases(p))
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM evidence WHERE operation_id = $1 AND source = 'list'", p.OperationID))
+}
+
+// The list says nothing new but when it says so, and refunds wait for that.
+func TestU10_U8_WhatWasDeniedSinceAndIsListedIsToldAgain(t *testing.T) {
+	t.Parallel()
+	b := start(t, options{})
+	b.StartScheduler()
+	p := b.pays(1, payment.StateCaptured)[0]
+	_, err := b.Applier.Do(t.Context(), outcome.Outcome{PaymentID: p.PaymentID, Learned: evidence.Evidence{
+		OperationID: p.OperationID, Source: evidence.Inquiry, Verdict: payment.VerdictNotTaken, ProviderObjectID: b.own(p), AskedAt: time.Now(),
+	}})
+	require.NoError(t, err)
+	mayRefund := "SELECT count(*) FROM operation o WHERE may_be_refunded(o)"
+	require.Zero(t, b.Count(mayRefund))
+	require.Equal(t, int64(1), b.scan().Told)
+	require.Equal(t, 1, b.Count(mayRefund))
+	require.Empty(t, b.cases(p))
+	require.Zero(t, b.scan().Told)
 }
 
 func TestU10_U7_WhatFailedHereAndWasCapturedThereIsACase(t *testing.T) {

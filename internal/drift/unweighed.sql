@@ -1,6 +1,7 @@
 -- Those that failed come last, those of one operation follow each other. A row of
 -- evidence says the same as the list when it names the movement with the same money:
--- then there is nothing to tell.
+-- then there is nothing to tell. A movement that the provider has denied since is told again: the list is a
+-- newer word, and a webhook's captured does not answer a no.
 --
 -- What an operation succeeded with is known to be there, or to be in doubt, when this
 -- list names it too or a case is about it, as in compare.sql. Its row may be gone from the table already;
@@ -33,6 +34,7 @@ SELECT n.object_id, n.reference, n.kind, n.verdict, n.amount_minor, n.currency, 
                                            AND (o.provider_object_id IS NULL OR coalesce(e.provider_object_id, '') IN ('', o.provider_object_id))))),
        coalesce((SELECT a.recipe FROM attempt a WHERE a.operation_id = o.id ORDER BY a.fence LIMIT 1), ''),
        n.verdict = 'captured'
+           AND NOT movement_is_denied(o.id, n.object_id)
            AND EXISTS (SELECT
                        FROM evidence e
                        WHERE e.operation_id = o.id

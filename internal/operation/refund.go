@@ -34,6 +34,9 @@ var countRefundsSQL string
 //go:embed may_refund.sql
 var mayRefundSQL string
 
+//go:embed is_denied.sql
+var isDeniedSQL string
+
 //go:embed refund_room.sql
 var refundRoomSQL string
 
@@ -59,6 +62,20 @@ func CreateRefund(ctx context.Context, tx pgx.Tx, r NewRefund) (time.Time, error
 // locked.
 func MayRefund(ctx context.Context, tx pgx.Tx, charge uuid.UUID) (bool, error) {
 	return asked(ctx, tx, mayRefundSQL, charge)
+}
+
+// IsDenied reports that the provider's newest word about a movement of an operation is a
+// no, where a webhook's word is never the newest. One without a name is never denied.
+func IsDenied(ctx context.Context, q Querier, id uuid.UUID, movement string) (bool, error) {
+	rows, err := q.Query(ctx, isDeniedSQL, id, movement)
+	if err != nil {
+		return false, fmt.Errorf("reading what is said about %s of operation %s: %w", movement, id, err)
+	}
+	denied, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	if err != nil {
+		return false, fmt.Errorf("reading what is said about %s of operation %s: %w", movement, id, err)
+	}
+	return denied, nil
 }
 
 // RefundRoom says how many refunds a payment has had, and how much, in minor units, the

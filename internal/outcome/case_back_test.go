@@ -143,3 +143,19 @@ func TestB3_AWordWithoutANameDoesNotSucceedWithWhatIsBeingGivenBack(t *testing.T
 	d.stands(p, payment.OperationUnknown, outcome.ReasonAmountMismatch)
 	d.booked(0)
 }
+
+// A webhook says captured after the decline of the very movement, and nothing newer does.
+func TestU8_U7_WhatTheProviderDeniesIsNotAdoptedByAPersonEither(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p, a := d.claimed()
+	d.apply(answer(a, payment.VerdictDeclined, named("pi_1")))
+	d.SetNow(t, time.Minute)
+	d.apply(d.word(p, evidence.Webhook, payment.VerdictCaptured, named("pi_1")))
+	err := d.decide(d.onlyCase(p), casework.Adopt)
+	require.ErrorIs(t, err, casework.ErrDoesNotFit)
+	require.ErrorContains(t, err, "drift scan")
+	d.apply(d.word(p, evidence.List, payment.VerdictCaptured, named("pi_1")))
+	require.NoError(t, d.decide(d.onlyCase(p), casework.Adopt))
+	require.Equal(t, casework.Adopted, d.carry(d.onlyCase(p)).Resolution)
+}

@@ -64,7 +64,7 @@ func (e *Events) weigh(ctx context.Context, told webhook.Event, notice provider.
 	said := s.outcome.Learned.Verdict
 	switch {
 	case said == payment.VerdictCaptured:
-		return s, nil
+		return e.believe(ctx, s, notice, about)
 	case about.State == payment.OperationCreated && said == payment.VerdictPending:
 		return s, nil // it keeps the operation from being sent: the provider may hold it
 	case about.Busy:
@@ -84,6 +84,31 @@ func (e *Events) weigh(ctx context.Context, told webhook.Event, notice provider.
 	case payment.OperationSucceeded:
 	default:
 		return s, nil // it waits to be sent, and a no changes nothing about that
+	}
+	return e.ask(ctx, s, notice, about)
+}
+
+// believe applies a captured, and has the provider asked where its newest word about the
+// movement is a no: an event is as old as nobody knows and cannot answer it. The story
+// without: a cut confirm is asked about a moment too early and is "not confirmed"; the
+// event makes the charge succeed, nobody looks at it any more, and it is never refunded.
+//
+// What is open is settled before the question, which may go unanswered for hours.
+func (e *Events) believe(ctx context.Context, s settlement, notice provider.Notice, about operation.LookedUp) (settlement, error) {
+	denied, err := operation.IsDenied(ctx, e.Pool, about.OperationID, notice.ObjectID)
+	if l := e.lookAtFinal(about); err != nil || !denied || !l.capabilities().Inquiry.Supported {
+		return s, err
+	}
+	if !about.State.Final() {
+		if _, err := e.tell(ctx, s.outcome); err != nil {
+			return settlement{}, err
+		}
+		s.speaks = false
+		now, found, err := operation.LookUp(ctx, e.Pool, about.OperationID)
+		if err != nil || !found || !now.State.Final() {
+			return s, err // of another amount: it is looked at, or waits for a person
+		}
+		about = now
 	}
 	return e.ask(ctx, s, notice, about)
 }
@@ -120,9 +145,9 @@ func inert(said evidence.Evidence) evidence.Evidence {
 // here waits for.
 func (e *Events) ask(ctx context.Context, s settlement, notice provider.Notice, about operation.LookedUp) (settlement, error) {
 	object := ""
-	if about.ProviderObjectID == nil {
+	if about.ProviderObjectID == nil || notice.Verdict == payment.VerdictCaptured {
 		// Without an id, "never prepared" would be the answer about the very object
-		// that the event is about.
+		// that the event is about. A captured may be another one's than the charge's own.
 		object = notice.ObjectID
 	}
 	if l := e.lookAtFinal(about); !l.capabilities().Inquiry.Supported {

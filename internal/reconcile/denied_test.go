@@ -1,0 +1,58 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/payonce/payonce/internal/provider"
+	"github.com/payonce/payonce/internal/pspsim"
+	"github.com/payonce/payonce/internal/testkit/rig"
+	"github.com/payonce/payonce/pkg/payment"
+)
+
+// The confirm's answer was cut, an inquiry came a moment too early, and the webhook of the
+// success comes after both.
+func TestU8_ACapturedWebhookAboutDeniedMoneyHasTheProviderAskedSoThatItCanBeRefunded(t *testing.T) {
+	t.Parallel()
+	e := listen(t, rig.Options{})
+	p, m := e.isUnknown(t)
+	told := e.says(t)
+	*told.answer = provider.Answer{Verdict: payment.VerdictNotTaken, ObjectID: m.ID, Reason: provider.ReasonNotConfirmed}
+	lookOnce(t, e.Rig)
+	*told.answer = provider.Answer{Verdict: payment.VerdictUnclear}
+	e.hears(t, "evt_1", m)
+	e.workOff(t)
+	e.capturedOnce(t, p)
+	state, reason := e.event(t, "evt_1")
+	require.Equal(t, [2]string{"waiting", "not-answered"}, [2]string{state, reason}, "it is settled before the provider answers")
+
+	mayRefund := "SELECT count(*) FROM operation o WHERE may_be_refunded(o)"
+	require.Zero(t, e.Count(mayRefund))
+	*told.answer = provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: p.Amount}
+	e.DB.SetNow(t, time.Hour)
+	e.workOff(t)
+	e.capturedOnce(t, p)
+	state, _ = e.event(t, "evt_1")
+	require.Equal(t, "applied", state)
+	require.Equal(t, 1, e.Count(mayRefund))
+}
+
+func TestU8_U7_ACapturedWebhookAfterADeclineOfTheSameObjectIsAdoptedOnceTheProviderSaysSo(t *testing.T) {
+	t.Parallel()
+	e := listen(t, rig.Options{})
+	s := fellAsleep(t, e.Rig)
+	m := movement(s.payment, pspsim.StatusCaptured)
+	require.NoError(t, s.tells(t.Context(), provider.Answer{Verdict: payment.VerdictDeclined, Reason: declined.Reason, ObjectID: m.ID}))
+	told := e.says(t)
+	*told.answer = provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: s.payment.Amount}
+	e.hears(t, "evt_1", m)
+	e.workOff(t)
+	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE plan = 'adopt' AND waits_for = 'machine'"))
+	_, err := e.Reconciler.CarryOut(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE resolution = 'adopted'"))
+	state, _, _ := e.Operation(s.payment)
+	require.Equal(t, payment.OperationSucceeded, state)
+}
