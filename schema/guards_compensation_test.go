@@ -113,7 +113,7 @@ func casePostings() []guard {
 			given:   twiceCharged(slices.Concat([]string{caseAccounts, suspense, accounts, refund("ch_2", 1000)}, given())...),
 			because: because, instead: back,
 			refused: `INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-				VALUES (@refund, 'movement', 1, 'a', 'TRY', 1000), (@refund, 'movement', 2, 'b', 'TRY', -1000)`,
+				VALUES (@refund, 'movement', 1, ` + owedAccount + `, 'TRY', 1000), (@refund, 'movement', 2, ` + clearing + `, 'TRY', -1000)`,
 		},
 		{
 			name: "an adoption before it is one", because: because, instead: noted,

@@ -121,10 +121,10 @@ func fixed() []guard {
 func books() []guard {
 	line := func(n, minor int) string {
 		return fmt.Sprintf(`INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-			VALUES (@operation, 'movement', %d, 'a', 'TRY', %d)`, n, minor)
+			VALUES (@operation, 'movement', %d, %s, 'TRY', %d)`, n, clearing, minor)
 	}
 	crossed := `INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-		VALUES (@operation, 'movement', 1, 'a', 'TRY', 1000), (@operation, 'movement', 2, 'b', 'USD', -1000)`
+		VALUES (@operation, 'movement', 1, ` + clearing + `, 'TRY', 1000), (@operation, 'movement', 2, ` + owedAccount + `, 'USD', -1000)`
 	good := posting(1000, "TRY")
 	all := []guard{
 		{name: "one line alone", given: succeeded(accounts), refused: line(1, 1000), because: "a_posting_balances", instead: good},
@@ -157,7 +157,19 @@ func books() []guard {
 			name: "more lines for what is posted", given: succeeded(accounts, good), because: "a_posting_balances",
 			instead: shown("captured"),
 			refused: `INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-				VALUES (@operation, 'movement', 3, 'a', 'TRY', 1000), (@operation, 'movement', 4, 'b', 'TRY', -1000)`,
+				VALUES (@operation, 'movement', 3, ` + clearing + `, 'TRY', 1000), (@operation, 'movement', 4, ` + owedAccount + `, 'TRY', -1000)`,
+		},
+		{
+			name: "a charge that is owed to another merchant", given: succeeded(accounts), because: "a_posting_books_what_moved",
+			refused: postingTo(clearing, anothersOwed, 1000, "TRY"), instead: good,
+		},
+		{
+			name: "a charge that another provider account owes", given: succeeded(accounts), because: "a_posting_books_what_moved",
+			refused: postingTo(anothersClearing, owedAccount, 1000, "TRY"), instead: good,
+		},
+		{
+			name: "a charge that is booked the other way round", given: succeeded(accounts), because: "a_posting_books_what_moved",
+			refused: postingTo(owedAccount, clearing, 1000, "TRY"), instead: good,
 		},
 		{
 			name: "a posting to an account that is not there", given: succeeded(), refused: good,

@@ -147,9 +147,20 @@ var captured = evidence{source: "answer", verdict: "captured", fence: 1, minor: 
 
 // posting books the operation with two lines.
 func posting(minor int, currency string) string {
-	return fmt.Sprintf(`INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
-		VALUES (@operation, 'movement', 1, 'a', '%[2]s', %[1]d), (@operation, 'movement', 2, 'b', '%[2]s', -%[1]d)`, minor, currency)
+	return postingTo(clearing, owedAccount, minor, currency)
 }
 
-const accounts = `INSERT INTO ledger_account (code, currency) VALUES ('a', 'TRY'), ('b', 'TRY'), ('a', 'USD'), ('b', 'USD')
-	ON CONFLICT DO NOTHING`
+// postingTo books the operation. The accounts are SQL expressions.
+func postingTo(debit, credit string, minor int, currency string) string {
+	return fmt.Sprintf(`INSERT INTO ledger_entry (operation_id, purpose, line, account, currency, amount_minor)
+		VALUES (@operation, 'movement', 1, %[1]s, '%[4]s', %[3]d), (@operation, 'movement', 2, %[2]s, '%[4]s', -%[3]d)`, debit, credit, minor, currency)
+}
+
+// The accounts of the operation, and some of others'.
+const (
+	anothersOwed     = "'merchant:' || @fresh::uuid || ':payable'"
+	anothersClearing = "'provider:bank:clearing'"
+	accounts         = `INSERT INTO ledger_account (code, currency)
+		SELECT code, currency FROM unnest(ARRAY[` + clearing + `, ` + owedAccount + `, ` + anothersClearing + `, ` + anothersOwed + `]) code,
+			unnest(ARRAY['TRY', 'USD']) currency ON CONFLICT DO NOTHING`
+)
