@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/payonce/payonce/internal/postgres"
 	"github.com/payonce/payonce/pkg/money"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -51,6 +52,9 @@ type Check struct {
 //go:embed take_checks.sql
 var takeChecksSQL string
 
+//go:embed read_sends.sql
+var readSendsSQL string
+
 // TakeChecks takes at most limit operations of the accounts whose next look is
 // due, and puts that look off by lease, within which the caller should be done.
 func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, lease time.Duration) ([]Check, error) {
@@ -63,8 +67,7 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 		var minor int64
 		var currency money.Currency
 		err := row.Scan(&c.OperationID, &c.PaymentID, &c.Kind, &c.ProviderAccount, &minor, &currency, &c.ChargeBefore,
-			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt,
-			&c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe, &c.Lost, &c.ObjectInDoubt)
+			&c.State, &c.Fence, &c.Checks, &c.OpenSince, &c.WaitsFor, &c.ProviderObjectID, &c.PaymentMethod, &c.Customer, &c.AskedAt)
 		if err != nil {
 			return Check{}, err
 		}
@@ -74,5 +77,38 @@ func TakeChecks(ctx context.Context, q Querier, accounts []string, limit int, le
 	if err != nil {
 		return nil, fmt.Errorf("taking checks: %w", err)
 	}
-	return checks, nil
+	if len(checks) == 0 {
+		return nil, nil
+	}
+	return checks, readSends(ctx, q, checks)
+}
+
+// readSends adds what was sent and said of operations that are taken, never read before
+// that: else the fence could be that of a resend which the counts do not know of.
+func readSends(ctx context.Context, q Querier, checks []Check) error {
+	taken := make(map[uuid.UUID]*Check, len(checks))
+	for i := range checks {
+		taken[checks[i].OperationID] = &checks[i]
+	}
+	rows, err := q.Query(ctx, readSendsSQL, postgres.Column(checks, func(c Check) uuid.UUID { return c.OperationID }),
+		postgres.Column(checks, func(c Check) *string { return c.ProviderObjectID }),
+		postgres.Column(checks, func(c Check) time.Time { return c.AskedAt }))
+	if err != nil {
+		return fmt.Errorf("reading what was sent: %w", err)
+	}
+	var id uuid.UUID
+	var c Check
+	_, err = pgx.ForEachRow(rows, []any{
+		&id, &c.FirstPossibleSend, &c.LastPossibleSend, &c.Sends, &c.NotFoundAskedAt, &c.DoorClosedAt, &c.Closing, &c.Recipe, &c.Lost, &c.ObjectInDoubt,
+	}, func() error {
+		t := taken[id]
+		t.FirstPossibleSend, t.LastPossibleSend, t.Sends = c.FirstPossibleSend, c.LastPossibleSend, c.Sends
+		t.NotFoundAskedAt, t.DoorClosedAt, t.Closing = c.NotFoundAskedAt, c.DoorClosedAt, c.Closing
+		t.Recipe, t.Lost, t.ObjectInDoubt = c.Recipe, c.Lost, c.ObjectInDoubt
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading what was sent: %w", err)
+	}
+	return nil
 }

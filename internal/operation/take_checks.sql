@@ -1,7 +1,11 @@
 -- Takes what is to be looked at, by moving its next look into the future: that
 -- move is the lease, so several reconcilers share the work and a dead one's
 -- share comes back. asked_at is read here, before any question is sent. The clock
--- is read in a subquery where it has to bound the index scan.
+-- is read in a subquery where it has to bound the index scan. What is not looked at
+-- (what is put off, and waits to be sent) does not fill the list of what is.
+--
+-- Attempts and evidence are read afterwards, by read_sends.sql: this statement's
+-- snapshot may be older than the row that it locks.
 WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
      wanted AS MATERIALIZED (SELECT o.id
                              FROM unnest($1::text[]) AS served (account)
@@ -9,6 +13,8 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
                                                           FROM operation
                                                           WHERE provider_account = served.account
                                                             AND next_check_at <= (SELECT payonce_now())
+                                                            AND lease_until IS NULL
+                                                            AND (state IN ('pending', 'unknown') OR waits_for = 'person')
                                                           ORDER BY next_check_at
                                                           LIMIT $2) AS due
                                       JOIN operation o ON o.id = due.id
@@ -27,25 +33,6 @@ WITH clock AS MATERIALIZED (SELECT payonce_now() AS at),
              RETURNING o.id, o.payment_id, o.kind, o.provider_account, o.amount_minor, o.currency, o.charge_before,
                  o.state, o.fence, o.checks, o.open_since, o.waits_for, coalesce(o.target_object_id, o.provider_object_id) AS acts_on, clock.at)
 SELECT t.id, t.payment_id, t.kind, t.provider_account, t.amount_minor, t.currency, t.charge_before,
-       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.acts_on, p.payment_method, p.customer, t.at,
-       coalesce(a.first_claimed, t.at), coalesce(a.last_send, t.at), a.sends, e.not_found_at, e.closed_at,
-       e.closing,
-       -- A resend has the bytes of the first attempt. Without one there is nothing to resend.
-       -- Of what was lost only the account may be known: what gives money back went to the account that took it,
-       -- and of a charge not even that is known where two losses disagree.
-       coalesce((SELECT recipe FROM attempt WHERE operation_id = t.id AND epoch_id IS NULL ORDER BY fence LIMIT 1),
-                CASE WHEN t.kind <> 'charge' AND a.lost THEN '@' || account_that_took(t.payment_id) END,
-                (SELECT min(recipe) FROM attempt WHERE operation_id = t.id AND epoch_id IS NOT NULL HAVING min(recipe) = max(recipe)), ''),
-       a.lost, a.object_in_doubt
+       t.state, t.fence, t.checks, coalesce(t.open_since, t.at), t.waits_for, t.acts_on, p.payment_method, p.customer, t.at
 FROM taken t
          JOIN payment p ON p.id = t.payment_id
-         CROSS JOIN LATERAL (SELECT min(claimed_at) AS first_claimed, max(last_possible_send) AS last_send, count(*) AS sends,
-                                    coalesce(bool_or(epoch_id IS NOT NULL), false) AS lost,
-                                    coalesce(bool_or(epoch_id IS NOT NULL AND (acted_on = t.acts_on) IS NOT TRUE), false) AS object_in_doubt
-                             FROM attempt
-                             WHERE operation_id = t.id AND NOT not_sent) AS a
-         CROSS JOIN LATERAL (SELECT max(asked_at) FILTER (WHERE source = 'inquiry' AND verdict = 'not_taken') AS not_found_at,
-                                    max(asked_at) FILTER (WHERE source = 'closure' AND verdict = 'not_taken') AS closed_at,
-                                    coalesce(bool_or(source = 'closure'), false) AS closing
-                             FROM evidence
-                             WHERE operation_id = t.id) AS e

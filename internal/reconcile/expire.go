@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,20 +25,26 @@ func (r *Reconciler) closeExpired(ctx context.Context, l operation.Locked) error
 		r.Log.Warn("expired, but the provider's door cannot be closed; a person must decide", zap.Stringer("operation_id", l.ID))
 		return err
 	}
-	if mine, err := r.sentHere(ctx, l, connector); err != nil || !mine {
-		return err
+	mine, err := r.sentHere(ctx, l, connector)
+	if err == nil && !mine {
+		return nil // a person has it
 	}
+	if err == nil {
+		err = r.askToClose(ctx, l, connector)
+	}
+	// Closed or not, the next round is not at once: what cannot be closed now must
+	// not stand in front of those that were never sent.
+	_, putOff := operation.LookAgain(ctx, r.Pool, stand, closeAgain, operation.Machine)
+	return errors.Join(err, putOff)
+}
+
+func (r *Reconciler) askToClose(ctx context.Context, l operation.Locked, connector provider.Connector) error {
 	answer := connector.CloseDoor(ctx, provider.NewOperation(l.ID, l.Kind, l.Amount, l.ProviderObjectID))
 	o := outcome.Outcome{PaymentID: l.PaymentID, Learned: outcome.Learned(l.ID, evidence.Closure, answer, l.Now), Others: answer.Others}
 	if answer.Verdict == payment.VerdictNotTaken {
 		o.Learned.CoversUntil = l.Now
 	}
-	if _, err := r.tell(ctx, o); err != nil {
-		return err
-	}
-	// Closed or not, the next round is not at once: what cannot be closed now must
-	// not stand in front of those that were never sent.
-	_, err := operation.LookAgain(ctx, r.Pool, stand, closeAgain, operation.Machine)
+	_, err := r.tell(ctx, o)
 	return err
 }
 

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"testing"
 	"time"
 
@@ -49,4 +50,23 @@ func TestU7_AContradictionBehindAClosedDoorIsLoggedAsEveryOther(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Count("SELECT count(*) FROM payment_case WHERE kind = 'amount_mismatch'"))
 	require.Equal(t, 1, logs.FilterMessage(outcome.ContradictionMessage).Len())
+}
+
+// nameless does not say which account our credentials open.
+type nameless struct{ provider.Connector }
+
+func (nameless) Identify(context.Context) error { return errors.New("not now") }
+
+func TestU6_ADoorThatCannotBeClosedNowIsPutOff(t *testing.T) {
+	t.Parallel()
+	r := rig.New(t, rig.Options{Faults: steps(t, "too_many")})
+	p := fixture.Accept(t, r.DB.App, fixture.ChargeBefore(time.Now().Add(time.Minute)))
+	r.DueNow(p)
+	_, err := dueOnce(t, r)
+	require.NoError(t, err)
+	r.Reconciler.Accounts = map[string]provider.Connector{fixture.Account: nameless{r.Connector}}
+	r.DB.SetNow(t, time.Hour)
+	_, err = r.Reconciler.Expire(t.Context())
+	require.ErrorContains(t, err, "not now")
+	require.Equal(t, 1, r.Count("SELECT count(*) FROM operation WHERE state = 'created' AND next_check_at > payonce_now() AND waits_for = 'machine'"))
 }
