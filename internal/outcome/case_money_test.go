@@ -102,9 +102,7 @@ func TestU8_ChargesThatTheProviderVoidedAreNotAdopted(t *testing.T) {
 		d.apply(d.voided(p, "ch_1"))
 		d.carry(d.onlyCase(p))
 		d.leftToAPerson(d.onlyCase(p))
-		require.NoError(t, d.decide(d.onlyCase(p), casework.Adopt))
-		d.carry(d.onlyCase(p))
-		d.leftToAPerson(d.onlyCase(p))
+		require.ErrorIs(t, d.decide(d.onlyCase(p), casework.Adopt), casework.ErrDoesNotFit)
 
 		d.SetNow(t, 2*time.Minute)
 		d.apply(d.word(p, evidence.Inquiry, payment.VerdictCaptured, named("ch_1")))
