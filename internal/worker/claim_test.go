@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +29,10 @@ import (
 // whose commits can be cut off from their answers.
 type slowDesk struct {
 	*rig.Rig
-	arrived, answer chan struct{}
-	commits         *testkit.Commits
-	unlucky         *worker.Worker
+	arrived chan struct{}
+	answer  func() // from now on
+	commits *testkit.Commits
+	unlucky *worker.Worker
 }
 
 func newSlowDesk(t *testing.T) *slowDesk {
@@ -38,15 +40,17 @@ func newSlowDesk(t *testing.T) *slowDesk {
 	sim, err := pspsim.New(pspsim.Options{Seed: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sim.Close()) })
-	d := &slowDesk{arrived: make(chan struct{}, 10), answer: make(chan struct{})}
+	told := make(chan struct{})
+	d := &slowDesk{arrived: make(chan struct{}, 10), answer: sync.OnceFunc(func() { close(told) })}
 	slow := http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Method == http.MethodPost && strings.Contains(q.URL.Path, "charge") {
 			d.arrived <- struct{}{}
-			<-d.answer
+			<-told
 		}
 		sim.ServeHTTP(w, q)
 	})
 	d.Rig = rig.New(t, rig.Options{Provider: slow, Timeout: rig.Patience})
+	t.Cleanup(d.answer) // also when the test fails: everyone waits for it
 	d.Sim = sim
 	d.commits = testkit.NewCommits(t, d.DB.App)
 	d.unlucky, err = worker.New(worker.Config{
@@ -139,7 +143,7 @@ func TestP1_P3_NotSentOfAClaimThatNeverWasIsNoWordAboutTheNextOne(t *testing.T) 
 			require.Zero(t, d.Count("SELECT count(*) FROM attempt WHERE not_sent"), "its request is on the wire")
 			require.Equal(t, 1, d.Count("SELECT count(*) FROM operation WHERE lease_until IS NOT NULL"))
 
-			close(d.answer)
+			d.answer()
 			drain(t, d.Worker)
 			state, _, _ = d.Operation(p)
 			require.Equal(t, payment.OperationSucceeded, state)
@@ -195,7 +199,7 @@ func TestP1_P3_AGroupThatFailsSaysNothingAboutTheClaimsThatFollow(t *testing.T) 
 	require.NoError(t, holder.Rollback(t.Context()))
 	awaitCommitted(t, b, 2)
 	release()
-	close(d.answer)
+	d.answer()
 	d.AwaitState([]operation.NewPayment{claimed}, payment.StateCaptured)
 	drain(t, d.Worker)
 	require.Equal(t, 1, d.Count("SELECT count(*) FROM attempt WHERE NOT not_sent AND finished_at IS NOT NULL"))
