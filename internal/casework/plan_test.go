@@ -48,8 +48,8 @@ func TestClosedCasesCostNothing(t *testing.T) {
 		var explained string
 		var hit, read int
 		require.NoError(t, conn.QueryRow(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+run).Scan(&explained))
-		require.NoError(t, conn.QueryRow(t.Context(), `SELECT ($1::jsonb #>> '{0,Plan,Shared Hit Blocks}')::int, ($1::jsonb #>> '{0,Plan,Shared Read Blocks}')::int`,
-			explained).Scan(&hit, &read))
+		require.NoError(t, conn.QueryRow(t.Context(), `SELECT ($1::jsonb #>> '{0,Plan,Shared Hit Blocks}')::int,
+			($1::jsonb #>> '{0,Plan,Shared Read Blocks}')::int`, explained).Scan(&hit, &read))
 		require.Less(t, hit+read, 30, "%s: %s", name, explained)
 	}
 }
