@@ -217,6 +217,18 @@ func TestU6_WhatWaitsForAPersonIsLookedAtByTheMachineOnRequest(t *testing.T) {
 	d.refuses("is created", "unknown check "+created.OperationID.String())
 }
 
+// The machine heard the same again: it is the person's as before.
+func TestU6_WhatWasCheckedInVainIsResolvedByAPersonAllTheSame(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	p := d.answered(payment.VerdictUnclear)
+	d.heard(p, 999, "ch_1")
+	d.does("unknown check --execute " + p.OperationID.String())
+	d.heard(p, 999, "ch_1")
+	d.does("unknown resolve "+p.OperationID.String()+" --as captured --object ch_7 --amount 10 --execute", why...)
+	require.Equal(t, payment.StateCaptured, fixture.State(t, d.App, p))
+}
+
 func TestU7_ACaseIsListedShownAndDecidedOnceItIsExecuted(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

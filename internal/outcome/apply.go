@@ -190,7 +190,7 @@ func (g *group) apply(ctx context.Context, tx pgx.Tx, round []int) error {
 
 // unmoved is what a word does that is not heard.
 func (k *known) unmoved() Applied {
-	return Applied{OperationID: k.row.ID, From: k.row.State, To: k.row.State, Fence: k.row.Fence}
+	return Applied{OperationID: k.row.ID, From: k.row.State, To: k.row.State, Fence: k.row.Fence, WaitsFor: k.row.WaitsFor}
 }
 
 // move decides about one outcome and collects what it writes.
@@ -216,7 +216,7 @@ func (g *group) move(w *writes, k *known, o Outcome) (Applied, error) {
 	if err := w.follow(k, steps); err != nil {
 		return result, err
 	}
-	result.To, result.Fence = k.row.State, k.row.Fence
+	result.To, result.Fence, result.WaitsFor = k.row.State, k.row.Fence, k.row.WaitsFor
 	result.Contradiction = about != nil || o.Learned.Reason == provider.ReasonSeveralCharges
 	if about != nil {
 		result.CaseID = about.ID

@@ -28,7 +28,7 @@ func TestP1_P3_NotSentOfAClaimThatNeverWasIsNotHeard(t *testing.T) {
 		before := d.row(p)
 		applied := d.apply(answer(of, payment.VerdictUnclear, notSent))
 		require.Equal(t, outcome.Applied{
-			OperationID: p.OperationID, From: payment.OperationProcessing, To: payment.OperationProcessing, Fence: a.Fence,
+			OperationID: p.OperationID, From: payment.OperationProcessing, To: payment.OperationProcessing, Fence: a.Fence, WaitsFor: operation.Machine,
 		}, applied, name)
 		require.Equal(t, before.Standing, d.row(p).Standing, name)
 	}

@@ -46,12 +46,13 @@ func decide(k known, o Outcome, chance float64) []operation.Standing {
 }
 
 // onCaptured applies the good news at once, whoever brings it. Another amount
-// than ours is news too, but not the one that was asked for: a person decides.
+// than ours is news too, but not the one that was asked for: a person decides, and
+// gets it back when they had the machine ask once more.
 func (k known) onCaptured(o Outcome, match *evidence.Evidence) []operation.Standing {
 	unknown := k.unknown(o)
 	if match == nil {
 		reason := k.unfit()
-		if k.row.State == payment.OperationUnknown && k.row.Reason != nil && *k.row.Reason == reason {
+		if k.row.State == payment.OperationUnknown && k.row.WaitsFor == operation.Person && k.row.Reason != nil && *k.row.Reason == reason {
 			return nil // a person knows already
 		}
 		unknown.Reason, unknown.WaitsFor = &reason, operation.Person

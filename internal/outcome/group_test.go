@@ -72,7 +72,7 @@ func TestW7_FiftyOperationsInOneCall(t *testing.T) {
 	} {
 		for j := i; j < len(applied); j += len(verdicts) {
 			require.Equal(t, outcome.Applied{
-				OperationID: payments[j].OperationID, From: payment.OperationProcessing, To: want, Fence: 1,
+				OperationID: payments[j].OperationID, From: payment.OperationProcessing, To: want, Fence: 1, WaitsFor: operation.Machine,
 			}, applied[j], "in the order of the outcomes")
 		}
 	}

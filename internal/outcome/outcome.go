@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/payonce/payonce/internal/evidence"
+	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/pkg/payment"
 )
@@ -37,6 +38,8 @@ type Applied struct {
 	OperationID uuid.UUID
 	From, To    payment.OperationState
 	Fence       int64 // afterwards
+	// WaitsFor is who has to act next on what is open afterwards, where a word was applied.
+	WaitsFor operation.Owner
 	// Contradiction is set when the provider's word and ours do not go together:
 	// a capture of what had failed or been canceled, a void of what succeeded, more
 	// than one charge, or another amount.

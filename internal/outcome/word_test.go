@@ -136,7 +136,7 @@ func TestU7_CapturedAfterFailedOpensACaseAndChangesNothingAtOnce(t *testing.T) {
 	before, events := d.row(p), d.told(p)
 	applied := d.apply(d.word(p, evidence.Webhook, payment.VerdictCaptured))
 	require.Equal(t, outcome.Applied{
-		OperationID: p.OperationID, From: payment.OperationFailed, To: payment.OperationFailed, Fence: 1, Contradiction: true,
+		OperationID: p.OperationID, From: payment.OperationFailed, To: payment.OperationFailed, Fence: 1, WaitsFor: operation.Machine, Contradiction: true,
 		CaseID: applied.CaseID,
 	}, applied)
 	require.NotZero(t, applied.CaseID)

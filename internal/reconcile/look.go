@@ -175,13 +175,15 @@ func (l *look) closeDoor(ctx context.Context) error {
 	return l.again(ctx, l.schedule(), operation.Machine)
 }
 
+// apply returns whether the operation is open as before, and the machine's. What the
+// answer handed to a person is not taken back by the step that would follow.
 func (l *look) apply(ctx context.Context, o outcome.Outcome) (open bool, err error) {
 	applied, err := l.tell(ctx, o)
 	if err != nil {
 		return false, fmt.Errorf("applying what %s said: %w", l.check.ProviderAccount, err)
 	}
 	l.stand.Fence = applied.Fence
-	return !applied.To.Final() && applied.To == l.check.State, nil
+	return !applied.To.Final() && applied.To == l.check.State && applied.WaitsFor == operation.Machine, nil
 }
 
 // again sets the next look.
