@@ -213,7 +213,7 @@ func (s *story) tell(outcomes []Outcome, chance float64) []Applied {
 		s.nameCases()
 		result.Contradiction = about != nil || o.Learned.Reason == provider.ReasonSeveralCharges
 		s.noteHeld(k)
-		result.To, result.Fence = k.row.State, k.row.Fence
+		result.To, result.Fence, result.WaitsFor = k.row.State, k.row.Fence, k.row.WaitsFor
 		applied = append(applied, result)
 	}
 	return applied
