@@ -61,7 +61,9 @@ func TestAnAnswerSettlesItsOnlyAttempt(t *testing.T) {
 			d := newDesk(t)
 			p, a := d.claimed()
 			applied := d.apply(c.told(a))
-			require.Equal(t, outcome.Applied{OperationID: p.OperationID, From: payment.OperationProcessing, To: c.state, Fence: 1, WaitsFor: operation.Machine}, applied)
+			require.Equal(t, outcome.Applied{
+				OperationID: p.OperationID, From: payment.OperationProcessing, To: c.state, Fence: 1, WaitsFor: operation.Machine,
+			}, applied)
 			d.stands(p, c.state, c.reason)
 			require.Nil(t, d.row(p).LeaseUntil)
 			require.Equal(t, c.events, append([]event.Type(nil), d.told(p)...))

@@ -24,7 +24,9 @@ func TestU4_OnceItsDoorIsBeingClosedNothingIsSentForAnOperation(t *testing.T) {
 	require.Len(t, d.takeOver(), 1)
 	fence := d.row(p).Fence
 	begun := d.apply(d.word(p, evidence.Closure, payment.VerdictUnclear, because(outcome.ReasonClosing)))
-	require.Equal(t, outcome.Applied{OperationID: p.OperationID, From: payment.OperationUnknown, To: payment.OperationUnknown, Fence: fence, WaitsFor: operation.Machine}, begun)
+	require.Equal(t, outcome.Applied{
+		OperationID: p.OperationID, From: payment.OperationUnknown, To: payment.OperationUnknown, Fence: fence, WaitsFor: operation.Machine,
+	}, begun)
 
 	d.apply(answer(a, payment.VerdictUnclear, notSent))
 	require.Equal(t, payment.OperationUnknown, d.row(p).State, "not created: nobody may claim it")
