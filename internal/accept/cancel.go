@@ -156,13 +156,8 @@ func (a Amendments) queueCancel(batch *pgx.Batch, c Amendment, row operation.Loc
 // ending is what the event of a cancel carries on: the payment's own, but the trace and
 // the correlation id of the cancel where it came with its own, and what caused it.
 func (a Amendment) ending(of event.Context) event.Context {
-	own := a.context()
-	if sane(a.CorrelationID) != "" {
-		of.CorrelationID = own.CorrelationID
-	}
-	if a.TraceParent != "" {
-		of.TraceParent = own.TraceParent
-	}
-	of.CausationID = cmp.Or(own.CausationID, a.IdempotencyKey)
+	of.CorrelationID = cmp.Or(sane(a.CorrelationID), of.CorrelationID)
+	of.TraceParent = cmp.Or(validTrace(a.TraceParent), of.TraceParent)
+	of.CausationID = cmp.Or(sane(a.CausationID), a.IdempotencyKey)
 	return of
 }

@@ -35,13 +35,21 @@ func sane(id string) string {
 // traceParent carries on a valid W3C trace context and begins a trace of its own
 // otherwise, which is not sampled: nobody has recorded its first span.
 func traceParent(incoming string) string {
-	propagator := propagation.TraceContext{}
-	ctx := propagator.Extract(context.Background(), propagation.MapCarrier{traceParentHeader: incoming})
-	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx = trace.ContextWithSpanContext(ctx, newSpanContext())
+	carried := validTrace(incoming)
+	if carried == "" {
+		carried = traceOf(trace.ContextWithSpanContext(context.Background(), newSpanContext()))
 	}
+	return carried
+}
+
+// validTrace returns a W3C trace context as it is carried on, or nothing when it is none.
+func validTrace(incoming string) string {
+	return traceOf(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{traceParentHeader: incoming}))
+}
+
+func traceOf(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
-	propagator.Inject(ctx, carrier)
+	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier[traceParentHeader]
 }
 

@@ -29,21 +29,24 @@ type turns struct {
 	slots chan struct{}
 
 	mu    sync.Mutex
-	lanes map[place]*lane // those that somebody waits for or is at
+	lanes map[any]*lane // those that somebody waits for or is at, by place or merchant
 }
 
-// place is a merchant's payment, as the merchant names it, or the merchant alone. Who
-// names another merchant's payment is not in the way of its owner.
+// place is a merchant's payment, as the merchant names it. Who names another merchant's
+// payment is not in the way of its owner.
 type place struct{ merchant, payment uuid.UUID }
 
-// lane is one place's, and is gone with the last who wants it.
+// allOf names the lane of all payments of a merchant.
+type allOf uuid.UUID
+
+// lane is gone with the last who wants it.
 type lane struct {
 	turn chan struct{}
 	want int
 }
 
 func newTurns() *turns {
-	return &turns{slots: make(chan struct{}, AmendmentsMax), lanes: map[place]*lane{}}
+	return &turns{slots: make(chan struct{}, AmendmentsMax), lanes: map[any]*lane{}}
 }
 
 // enter waits for a turn at a merchant's payment, at most KeyWaitMax, and returns what
@@ -55,7 +58,7 @@ func (t *turns) enter(ctx context.Context, at place) (leave func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for a turn at payment %s: %w", at.payment, err)
 	}
-	leaveMerchant, err := t.enterLane(ctx, place{merchant: at.merchant}, merchantTurns, late.C)
+	leaveMerchant, err := t.enterLane(ctx, allOf(at.merchant), merchantTurns, late.C)
 	if err != nil {
 		leavePayment()
 		return nil, fmt.Errorf("waiting for a turn of merchant %s: %w", at.merchant, err)
@@ -83,8 +86,8 @@ func take(ctx context.Context, slots chan<- struct{}, late <-chan time.Time) err
 	}
 }
 
-// enterLane waits until fewer than most are at a place.
-func (t *turns) enterLane(ctx context.Context, at place, most int, late <-chan time.Time) (leave func(), err error) {
+// enterLane waits until fewer than most are in a lane.
+func (t *turns) enterLane(ctx context.Context, at any, most int, late <-chan time.Time) (leave func(), err error) {
 	l := t.want(at, most)
 	if err := take(ctx, l.turn, late); err != nil {
 		t.unwant(at, l)
@@ -96,7 +99,7 @@ func (t *turns) enterLane(ctx context.Context, at place, most int, late <-chan t
 	}, nil
 }
 
-func (t *turns) want(at place, most int) *lane {
+func (t *turns) want(at any, most int) *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l, ok := t.lanes[at]
@@ -108,7 +111,7 @@ func (t *turns) want(at place, most int) *lane {
 	return l
 }
 
-func (t *turns) unwant(at place, l *lane) {
+func (t *turns) unwant(at any, l *lane) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if l.want--; l.want == 0 {

@@ -73,6 +73,16 @@ func TestAMerchantWithALongLineLeavesTurnsToOthers(t *testing.T) {
 	}
 }
 
+// The lane of a payment is never that of its merchant, whatever a client asks for.
+func TestAPaymentWithoutAnIDHasALaneOfItsOwn(t *testing.T) {
+	t.Parallel()
+	turns := newTurns()
+	leave, err := turns.enter(t.Context(), place{uuid.New(), uuid.Nil})
+	require.NoError(t, err)
+	leave()
+	require.Empty(t, turns.lanes)
+}
+
 // A merchant that names another one's payment is not in the way of its owner.
 func TestI7_AnotherMerchantsLineAtAPaymentHoldsNobodyUp(t *testing.T) {
 	t.Parallel()

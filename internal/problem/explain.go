@@ -28,7 +28,7 @@ func Explain(err error) *Error {
 	case errors.Is(err, accept.ErrBusy):
 		return RequestInProgress.Failure("Another request holds this key, this invoice or this reference. Send this one again.").Because(err)
 	case errors.Is(err, accept.ErrNoTurn):
-		return Overloaded.Failure("Too many cancels and refunds are being worked on. Send this one again.").Because(err)
+		return Overloaded.Failure("Other cancels and refunds are being worked on, of this payment, of yours or of all. Send this one again.").Because(err)
 	case errors.Is(err, accept.ErrUnavailable) || postgres.IsUnanswered(err):
 		return ServiceUnavailable.Failure(sameAgain).Because(err)
 	default:
