@@ -16,7 +16,7 @@ help: ## this list
 # What starts servers is built and executed, and not "go run": that ends by a signal and
 # leaves the program behind, with its servers.
 demo: ## the whole pipeline with faults, here and now (options in ARGS)
-	@go build -o bin/payctl ./cmd/payctl && exec bin/payctl demo $(ARGS)
+	@go build -o bin/dev/payctl ./cmd/payctl && exec bin/dev/payctl demo $(ARGS)
 
 # docs/PROOF.md says how to read it. It ends with an error when money moved twice, or
 # when a payment says something else than the provider's books.
@@ -38,7 +38,7 @@ drill: ## a provider that is down for a minute under 200 payments per second, in
 # payment was made twice. Options: make bench ARGS="--only load --rate 300".
 .PHONY: bench
 bench: ## load and speed on this machine; the figures go to bench/results.json
-	@go build -o bin/bench ./bench && exec bin/bench $(ARGS)
+	@go build -o bin/dev/bench ./bench && exec bin/dev/bench $(ARGS)
 
 # One PostgreSQL and one Kafka serve the whole run; each test has a database and
 # topics of its own. `go test ./...` alone works too and starts more servers.
@@ -52,7 +52,7 @@ test: ## every test, with the race detector, on a real PostgreSQL and Kafka
 	  echo "!!! the tests run WITHOUT the race detector, which does not work here: is there a C compiler?" >&2; \
 	  if [ "$${CI:-}" = true ]; then echo "!!! CI=true does not accept that; install gcc" >&2; exit 1; fi; \
 	fi; \
-	go build -o bin/runtests ./internal/testkit/runtests && exec bin/runtests -- go test $$race -count=1 -timeout 20m ./...
+	go build -o bin/dev/runtests ./internal/testkit/runtests && exec bin/dev/runtests -- go test $$race -count=1 -timeout 20m ./...
 
 # Schemathesis is installed into the user's cache. Other cases: make contract ARGS="--seed 7".
 contract: ## the running server against its own OpenAPI document: 2,000 cases and more, by Schemathesis
@@ -76,9 +76,9 @@ NEWEST_TESTS := ./schema ./internal/testkit ./internal/postgres ./internal/idemp
 
 # A server of another version is refused, by the demo and by a test of testkit.
 test-newest-postgres: ## the demo and the tests of what is in SQL, on the newest PostgreSQL (downloaded)
-	go build -o bin/payctl ./cmd/payctl && exec bin/payctl demo --postgres download --payments 300
-	go build -o bin/runtests ./internal/testkit/runtests
-	exec env PAYONCE_TEST_POSTGRES=download bin/runtests -- go test -count=1 -timeout 20m $(NEWEST_TESTS)
+	go build -o bin/dev/payctl ./cmd/payctl && exec bin/dev/payctl demo --postgres download --payments 300
+	go build -o bin/dev/runtests ./internal/testkit/runtests
+	exec env PAYONCE_TEST_POSTGRES=download bin/dev/runtests -- go test -count=1 -timeout 20m $(NEWEST_TESTS)
 
 # The packages whose tests use servers. Without the race detector, because `make test`
 # has run them with it.
@@ -95,9 +95,9 @@ test-containers: ## the tests that use servers, on PostgreSQL and Kafka in Docke
 	    exit 1; \
 	  fi; \
 	fi; \
-	go build -o bin/runtests ./internal/testkit/runtests && \
+	go build -o bin/dev/runtests ./internal/testkit/runtests && \
 	exec env PAYONCE_TEST_POSTGRES=container PAYONCE_TEST_KAFKA=container $$engine \
-	  bin/runtests -- go test -count=1 -timeout 20m $(CONTAINER_TESTS)
+	  bin/dev/runtests -- go test -count=1 -timeout 20m $(CONTAINER_TESTS)
 
 check: check-format check-vet check-lint check-architecture check-documents check-modules check-platforms ## everything that needs no server: format, lint, arrows, documents, modules, platforms
 

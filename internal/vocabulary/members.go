@@ -112,7 +112,7 @@ var members = map[string]member{
 	"events":                  {text: "What happened."},
 	"PaymentPage.next":        {text: "The cursor of the next page; null on the last one."},
 	"HistoryPage.next":        {text: "The cursor of the next page; null on the last one."},
-	"kind":                    {text: "What the operation does: `charge`, `refund` or `void`.", example: payment.KindCharge},
+	"kind":                    {text: "What the operation does: `charge` or `refund`.", example: payment.KindCharge},
 	"from":                    {text: "The state before; a charge has its payment's. Null when the operation was made.", example: payment.StateProcessing},
 	"to":                      {text: "The state after; a charge has its payment's.", example: payment.StateCaptured},
 	"at":                      {text: "When it became so, by the database's clock.", example: exampleTime},
