@@ -39,6 +39,34 @@ func TestU8_ACapturedWebhookAboutDeniedMoneyHasTheProviderAskedSoThatItCanBeRefu
 	require.Equal(t, 1, e.Count(mayRefund))
 }
 
+// The provider does not answer for as long as the test likes.
+func TestU8_U7_ACapturedWebhookAboutWhatFailedHasItsCaseBeforeTheProviderAnswers(t *testing.T) {
+	t.Parallel()
+	e := listen(t, rig.Options{})
+	s := fellAsleep(t, e.Rig)
+	m := movement(s.payment, pspsim.StatusCaptured)
+	require.NoError(t, s.tells(t.Context(), provider.Answer{Verdict: payment.VerdictDeclined, Reason: declined.Reason, ObjectID: m.ID}))
+	told := e.says(t)
+	*told.answer = provider.Answer{Verdict: payment.VerdictUnclear}
+	e.hears(t, "evt_1", m)
+	captured := "SELECT count(*) FROM evidence WHERE source = 'webhook' AND verdict = 'captured'"
+	for n := range 3 {
+		e.DB.SetNow(t, time.Duration(n+1)*time.Hour)
+		e.workOff(t)
+		state, reason := e.event(t, "evt_1")
+		require.Equal(t, [2]string{"waiting", "not-answered"}, [2]string{state, reason})
+		require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE kind = 'captured_after_failed'"))
+		require.Equal(t, 1, e.Count(captured), "it is told once")
+	}
+	e.DB.SetNow(t, 4*time.Hour)
+	*told.answer = provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: s.payment.Amount}
+	e.workOff(t)
+	state, _ := e.event(t, "evt_1")
+	require.Equal(t, "applied", state)
+	require.Equal(t, 1, e.Count(captured))
+	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case"))
+}
+
 func TestU8_U7_ACapturedWebhookAfterADeclineOfTheSameObjectIsAdoptedOnceTheProviderSaysSo(t *testing.T) {
 	t.Parallel()
 	e := listen(t, rig.Options{})

@@ -3,8 +3,11 @@ package reconcile
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"slices"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/payonce/payonce/internal/evidence"
 	"github.com/payonce/payonce/internal/operation"
@@ -99,18 +102,51 @@ func (e *Events) believe(ctx context.Context, s settlement, notice provider.Noti
 	if l := e.lookAtFinal(about); err != nil || !denied || !l.capabilities().Inquiry.Supported {
 		return s, err
 	}
-	if !about.State.Final() {
-		if _, err := e.tell(ctx, s.outcome); err != nil {
-			return settlement{}, err
-		}
-		s.speaks = false
-		now, found, err := operation.LookUp(ctx, e.Pool, about.OperationID)
-		if err != nil || !found || !now.State.Final() {
-			return s, err // of another amount: it is looked at, or waits for a person
-		}
-		about = now
+	if about.State.Final() {
+		return e.askBefore(ctx, s, notice, about)
 	}
-	return e.ask(ctx, s, notice, about)
+	if _, err := e.tell(ctx, s.outcome); err != nil {
+		return settlement{}, err
+	}
+	s.speaks = false
+	now, found, err := operation.LookUp(ctx, e.Pool, about.OperationID)
+	if err != nil || !found || !now.State.Final() {
+		return s, err // of another amount: it is looked at, or waits for a person
+	}
+	return e.ask(ctx, s, notice, now)
+}
+
+// askBefore has the provider asked before a captured about what is final is applied, so
+// that a rule may adopt the money. Without a plain answer the event's word is applied, once:
+// its money stands in a case however long the provider is silent.
+func (e *Events) askBefore(ctx context.Context, s settlement, notice provider.Notice, about operation.LookedUp) (settlement, error) {
+	heard, err := e.hasHeard(ctx, s.outcome.Learned)
+	if err != nil {
+		return settlement{}, err
+	}
+	s.speaks = !heard
+	asked, err := e.ask(ctx, s, notice, about)
+	if heard || (err == nil && asked.State != webhook.Waiting) {
+		return asked, err
+	}
+	if _, failed := e.tell(ctx, s.outcome); failed != nil {
+		return settlement{}, errors.Join(err, failed)
+	}
+	return asked, err
+}
+
+// hasHeard reports that this very word of an event is evidence already. It was asked for
+// when the event came.
+func (e *Events) hasHeard(ctx context.Context, said evidence.Evidence) (bool, error) {
+	var stored map[uuid.UUID][]evidence.Evidence
+	err := pgx.BeginFunc(ctx, e.Pool, func(tx pgx.Tx) (err error) {
+		stored, err = evidence.ForOperations(ctx, tx, []uuid.UUID{said.OperationID})
+		return err
+	})
+	return slices.ContainsFunc(stored[said.OperationID], func(known evidence.Evidence) bool {
+		return known.Source == said.Source && known.Verdict == said.Verdict && known.AskedAt.Equal(said.AskedAt) &&
+			known.ProviderObjectID == said.ProviderObjectID
+	}), err
 }
 
 // wordOf is what the event says, held against what was asked for (B3). It was asked
