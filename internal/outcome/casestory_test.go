@@ -159,7 +159,7 @@ func (s *story) fits(a action) bool {
 		return f.State == casework.Open && f.Suspended && f.ProviderObjectID != "" && !own && !tried
 	case casework.Adopt:
 		return f.State == casework.Open && f.Suspended && f.Kind == casework.CapturedAfterFailed && f.Amount == k.row.Amount &&
-			k.row.State != payment.OperationSucceeded && !tried
+			k.row.State != payment.OperationSucceeded && !tried && !deniedLast(k, f.ProviderObjectID)
 	case casework.Dismiss:
 		return f.State == casework.Open
 	}
