@@ -30,9 +30,9 @@ const (
 const FieldID = "id"
 
 // Amendments cancel accepted payments and take refunds of captured ones on, each in a
-// transaction of its own, AmendmentsMax at once, and half of them of one merchant. They wait for their turn, and then for
-// whoever holds the key or the payment, at most KeyWaitMax for each. Make it with
-// NewAmendments.
+// transaction of its own, AmendmentsMax at once, and half of them of one merchant. They
+// wait for their turn, and then for whoever holds the key or the payment, at most
+// KeyWaitMax for each. Make it with NewAmendments.
 type Amendments struct {
 	AmendmentRules
 

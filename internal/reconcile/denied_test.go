@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/payonce/payonce/internal/operation"
 	"github.com/payonce/payonce/internal/provider"
 	"github.com/payonce/payonce/internal/pspsim"
 	"github.com/payonce/payonce/internal/testkit/rig"
@@ -39,16 +40,33 @@ func TestU8_ACapturedWebhookAboutDeniedMoneyHasTheProviderAskedSoThatItCanBeRefu
 	require.Equal(t, 1, e.Count(mayRefund))
 }
 
-// The provider does not answer for as long as the test likes.
-func TestU8_U7_ACapturedWebhookAboutWhatFailedHasItsCaseBeforeTheProviderAnswers(t *testing.T) {
-	t.Parallel()
+// contradiction is a charge that failed on a decline, and a webhook which says that the
+// same object was captured.
+type contradiction struct {
+	ear
+	payment operation.NewPayment
+	answer  *provider.Answer // the provider's
+	found   provider.Answer  // when it says so, too
+}
+
+func contradicts(t *testing.T) contradiction {
+	t.Helper()
 	e := listen(t, rig.Options{})
 	s := fellAsleep(t, e.Rig)
 	m := movement(s.payment, pspsim.StatusCaptured)
 	require.NoError(t, s.tells(t.Context(), provider.Answer{Verdict: payment.VerdictDeclined, Reason: declined.Reason, ObjectID: m.ID}))
-	told := e.says(t)
-	*told.answer = provider.Answer{Verdict: payment.VerdictUnclear}
 	e.hears(t, "evt_1", m)
+	return contradiction{
+		ear: e, payment: s.payment, answer: e.says(t).answer,
+		found: provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: s.payment.Amount},
+	}
+}
+
+// The provider does not answer for as long as the test likes.
+func TestU8_U7_ACapturedWebhookAboutWhatFailedHasItsCaseBeforeTheProviderAnswers(t *testing.T) {
+	t.Parallel()
+	e := contradicts(t)
+	*e.answer = provider.Answer{Verdict: payment.VerdictUnclear}
 	captured := "SELECT count(*) FROM evidence WHERE source = 'webhook' AND verdict = 'captured'"
 	for n := range 3 {
 		e.DB.SetNow(t, time.Duration(n+1)*time.Hour)
@@ -59,7 +77,7 @@ func TestU8_U7_ACapturedWebhookAboutWhatFailedHasItsCaseBeforeTheProviderAnswers
 		require.Equal(t, 1, e.Count(captured), "it is told once")
 	}
 	e.DB.SetNow(t, 4*time.Hour)
-	*told.answer = provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: s.payment.Amount}
+	*e.answer = e.found
 	e.workOff(t)
 	state, _ := e.event(t, "evt_1")
 	require.Equal(t, "applied", state)
@@ -69,18 +87,13 @@ func TestU8_U7_ACapturedWebhookAboutWhatFailedHasItsCaseBeforeTheProviderAnswers
 
 func TestU8_U7_ACapturedWebhookAfterADeclineOfTheSameObjectIsAdoptedOnceTheProviderSaysSo(t *testing.T) {
 	t.Parallel()
-	e := listen(t, rig.Options{})
-	s := fellAsleep(t, e.Rig)
-	m := movement(s.payment, pspsim.StatusCaptured)
-	require.NoError(t, s.tells(t.Context(), provider.Answer{Verdict: payment.VerdictDeclined, Reason: declined.Reason, ObjectID: m.ID}))
-	told := e.says(t)
-	*told.answer = provider.Answer{Verdict: payment.VerdictCaptured, ObjectID: m.ID, Amount: s.payment.Amount}
-	e.hears(t, "evt_1", m)
+	e := contradicts(t)
+	*e.answer = e.found
 	e.workOff(t)
 	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE plan = 'adopt' AND waits_for = 'machine'"))
 	_, err := e.Reconciler.CarryOut(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, e.Count("SELECT count(*) FROM payment_case WHERE resolution = 'adopted'"))
-	state, _, _ := e.Operation(s.payment)
+	state, _, _ := e.Operation(e.payment)
 	require.Equal(t, payment.OperationSucceeded, state)
 }

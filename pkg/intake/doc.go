@@ -24,10 +24,11 @@
 // topic prefix of the services, which nothing here can check. With another prefix the
 // payment is found and charged by the due list, a minute later, but nobody ever hears of
 // it: the relay finds no topic for its first event and sets it aside, and all later ones
-// of the payment wait behind that. The relay's log says so ("event parked"). It also has PAYONCE_KEY_WINDOW, which must be that of the services; read
-// it from where they do. When they keep keys for a shorter time than this says, a
-// time-ordered key that was swept is taken for a new one here, and only its invoice
-// stands against a second payment.
+// of the payment wait behind that. The relay's log says so ("event parked"). It also has
+// PAYONCE_KEY_WINDOW, which must be that of the services; read it from where they do.
+// When they keep keys for a shorter time than this says, a time-ordered key that was
+// swept is taken for a new one here, and only its invoice stands against a second
+// payment.
 //
 // # What it does to your transaction
 //
